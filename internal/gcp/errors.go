@@ -1,0 +1,122 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Error is the error of every call of this package.
+type Error struct {
+	// Op says what was attempted, as a sentence part: "create Cloud Run job".
+	Op string
+	// Resource is the full name of what it was attempted on.
+	Resource string
+	// Code is the canonical code of the answer; codes.Unknown when there was none.
+	Code codes.Code
+	// HTTP is the status of the answer, or the one that belongs to Code. 0 when there was no answer.
+	HTTP int
+	// Message is Google's own text.
+	Message string
+	// Reason is the machine-readable reason of the answer, "" when it has none: "RATE_LIMIT_EXCEEDED", "conditionNotMet", "notFound".
+	Reason string
+	// Ambiguous says that the call may have taken effect although it failed: its answer was lost, or is not one that proves a refusal.
+	Ambiguous bool
+	// Err is the library's error.
+	Err error
+}
+
+// Error returns one line for users.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Resource != "" {
+		b.WriteString(" " + e.Resource)
+	}
+	b.WriteString(": ")
+	switch {
+	case e.Message != "":
+		b.WriteString(e.Message)
+	case e.Err != nil:
+		b.WriteString(e.Err.Error())
+	default:
+		b.WriteString("no text given")
+	}
+	if s := e.Status(); s != "" {
+		b.WriteString(" (" + s + ")")
+	}
+	return b.String()
+}
+
+// Status returns the answer's status as Google writes it, "HTTP 404, NOT_FOUND"; "" when there was no answer.
+func (e *Error) Status() string {
+	var parts []string
+	if e.HTTP != 0 {
+		parts = append(parts, fmt.Sprintf("HTTP %d", e.HTTP))
+	}
+	if name, ok := statusNames[e.Code]; ok && e.HTTP != 0 {
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Unwrap returns the library's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError returns the [*Error] in err's chain.
+func AsError(err error) (*Error, bool) {
+	var e *Error
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
+func hasCode(err error, code codes.Code) bool {
+	e, ok := AsError(err)
+	return ok && e.Code == code
+}
+
+// IsNotFound reports whether the API answered that the resource does not exist.
+func IsNotFound(err error) bool { return hasCode(err, codes.NotFound) }
+
+// IsAlreadyExists reports whether a create was refused because the name is taken.
+func IsAlreadyExists(err error) bool { return hasCode(err, codes.AlreadyExists) }
+
+// IsPermissionDenied reports whether the caller may not do this, or may not see whether the resource exists.
+func IsPermissionDenied(err error) bool { return hasCode(err, codes.PermissionDenied) }
+
+// IsInvalid reports whether the API refused the request for its content.
+func IsInvalid(err error) bool { return hasCode(err, codes.InvalidArgument) }
+
+// IsUnavailable reports whether the API could not be reached or could not answer for now.
+func IsUnavailable(err error) bool {
+	e, ok := AsError(err)
+	return ok && transient(e)
+}
+
+// IsConflict reports whether somebody else changed the resource since it was read (ABORTED, or HTTP 412).
+func IsConflict(err error) bool {
+	e, ok := AsError(err)
+	return ok && (e.Code == codes.Aborted || e.HTTP == http.StatusPreconditionFailed)
+}
+
+// IsAmbiguous reports whether the failed call may have taken effect.
+func IsAmbiguous(err error) bool {
+	e, ok := AsError(err)
+	return ok && e.Ambiguous
+}
+
+// statusNames are the canonical names as Google's answers spell them.
+var statusNames = map[codes.Code]string{
+	codes.Canceled: "CANCELLED", codes.Unknown: "UNKNOWN", codes.InvalidArgument: "INVALID_ARGUMENT",
+	codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.NotFound: "NOT_FOUND", codes.AlreadyExists: "ALREADY_EXISTS",
+	codes.PermissionDenied: "PERMISSION_DENIED", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
+	codes.FailedPrecondition: "FAILED_PRECONDITION", codes.Aborted: "ABORTED", codes.OutOfRange: "OUT_OF_RANGE",
+	codes.Unimplemented: "UNIMPLEMENTED", codes.Internal: "INTERNAL", codes.Unavailable: "UNAVAILABLE",
+	codes.DataLoss: "DATA_LOSS", codes.Unauthenticated: "UNAUTHENTICATED",
+}
