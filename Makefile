@@ -1,0 +1,70 @@
+# The commands of this project. `make help` lists them.
+
+# Terraform's own update check and a developer's CLI configuration would make results depend on the machine.
+unexport TF_CLI_CONFIG_FILE
+export CHECKPOINT_DISABLE := 1
+export TF_IN_AUTOMATION := 1
+
+VERSION ?= $(shell git describe --tags --dirty --always 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+TOOL := go tool -modfile=tools/go.mod
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: ## Build provider and emulator into bin/
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/terraform-provider-resilientjob .
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/resilientjob-emulator ./cmd/resilientjob-emulator
+
+.PHONY: quickstart
+quickstart: ## Run the main job on the emulator: apply, be interrupted, resume, finish, destroy
+	@$(MAKE) --no-print-directory --silent build
+	@examples/quickstart/run.sh
+
+.PHONY: test
+test: ## Run every test, unit and acceptance (needs terraform and python3)
+	@command -v terraform >/dev/null || [ -n "$$TF_ACC_TERRAFORM_PATH" ] || { echo "make test needs the terraform command: https://developer.hashicorp.com/terraform/install" >&2; exit 1; }
+	@command -v python3 >/dev/null || { echo "make test needs python3 (3.9 or newer) for the example program's tests" >&2; exit 1; }
+	python3 -m unittest discover -q -s examples/apps/checkpointed-training
+	TF_ACC=1 go test ./... -timeout 20m $(TESTARGS)
+
+.PHONY: testrace
+testrace: ## The Go tests with the race detector
+	TF_ACC=1 go test -race ./... -timeout 40m $(TESTARGS)
+
+.PHONY: testacc-gcp
+testacc-gcp: ## The acceptance tests against a real project (GOOGLE_PROJECT, GOOGLE_REGION, credentials)
+	TF_ACC=1 RESILIENTJOB_ACC_TARGET=gcp go test ./internal/provider/... -timeout 120m -parallel 4 $(TESTARGS)
+
+.PHONY: lint
+lint: ## Vet, format and lint
+	go vet ./...
+	$(TOOL) golangci-lint run ./...
+	terraform fmt -check -recursive examples
+
+.PHONY: fmt
+fmt: ## Format Go and Terraform files
+	gofmt -w $$(git ls-files '*.go')
+	terraform fmt -recursive examples
+
+.PHONY: generate
+generate: ## Write docs/ from the schema, templates and examples
+	@mkdir -p bin/generate
+	go build -o bin/generate/terraform-provider-resilientjob .
+	cd tools && go build -o ../bin/generate/schemajson ./schemajson
+	tools/schema.sh bin/generate > bin/generate/schema.json
+	$(TOOL) tfplugindocs generate --provider-name resilientjob --providers-schema bin/generate/schema.json --rendered-provider-name resilientjob
+	$(TOOL) tfplugindocs validate --provider-name resilientjob --providers-schema bin/generate/schema.json
+
+.PHONY: check-generated
+check-generated: generate ## Fail when a generated file is stale
+	@test -z "$$(git status --porcelain docs)" || { git --no-pager diff -- docs; git status --short docs; echo "docs/ is stale: run make generate and commit the result" >&2; exit 1; }
+
+.PHONY: clean
+clean: ## Remove what the build made
+	rm -rf bin .quickstart

@@ -1,0 +1,93 @@
+# The main job: a bucket for checkpoints, a GPU job that may write there, and one run of it.
+# `make quickstart` applies it to the local emulator. The same file serves the cloud:
+# build examples/apps/checkpointed-training, push it, and set the three variables.
+
+terraform {
+  required_providers {
+    resilientjob = {
+      source = "registry.terraform.io/resilientjob/resilientjob"
+    }
+  }
+}
+
+variable "project" {
+  type    = string
+  default = "quickstart"
+}
+
+variable "region" {
+  type    = string
+  default = "us-central1"
+}
+
+variable "image" {
+  type    = string
+  default = "us-central1-docker.pkg.dev/quickstart/images/checkpointed-training:v1"
+}
+
+provider "resilientjob" {
+  project = var.project
+  region  = var.region
+}
+
+resource "resilientjob_checkpoint_bucket" "checkpoints" {
+  name          = "${var.project}-checkpoints"
+  force_destroy = true # a rehearsal: the checkpoints go with the bucket
+}
+
+resource "resilientjob_gpu_job" "train" {
+  name  = "train"
+  image = var.image
+
+  task_timeout = "1h"
+  max_retries  = 3
+
+  checkpoint = {
+    bucket = resilientjob_checkpoint_bucket.checkpoints.name
+  }
+
+  env = {
+    TOTAL_STEPS      = "40"
+    SECONDS_PER_STEP = "0.25"
+    SAVE_EVERY       = "2"
+    CHECKPOINT_DIR   = "/checkpoints"
+  }
+}
+
+resource "resilientjob_execution" "train" {
+  job      = resilientjob_gpu_job.train.id
+  wait_for = "completed"
+}
+
+data "resilientjob_execution" "train" {
+  job       = resilientjob_gpu_job.train.id
+  execution = resilientjob_execution.train.name
+}
+
+output "execution" {
+  value = {
+    name      = data.resilientjob_execution.train.name
+    state     = data.resilientjob_execution.train.state
+    message   = data.resilientjob_execution.train.message
+    succeeded = data.resilientjob_execution.train.succeeded_count
+    retried   = data.resilientjob_execution.train.retried_count
+    tasks = [for task in data.resilientjob_execution.train.tasks : {
+      index         = task.index
+      attempts_used = task.attempts_used
+      attempts_left = task.attempts_left
+    }]
+  }
+}
+
+output "runs_as" {
+  value = resilientjob_gpu_job.train.service_account_email
+}
+
+output "checkpoints" {
+  value = resilientjob_checkpoint_bucket.checkpoints.url
+}
+
+output "at_most" {
+  description = "What one execution can use at the most."
+  value       = resilientjob_gpu_job.train.exposure
+}

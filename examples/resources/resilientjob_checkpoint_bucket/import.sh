@@ -1,0 +1,1 @@
+terraform import resilientjob_checkpoint_bucket.checkpoints my-project-checkpoints

@@ -1,0 +1,13 @@
+resource "resilientjob_checkpoint_bucket" "checkpoints" {
+  name     = "my-project-checkpoints"
+  location = "us-central1" # where the job runs
+
+  # A finished run's files go after a month. Only under these prefixes:
+  # without one, the newest checkpoint of a paused job would expire too.
+  expire_after_days = 30
+  expire_prefixes   = ["finished/"]
+
+  labels = {
+    team = "research"
+  }
+}

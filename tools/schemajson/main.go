@@ -1,0 +1,45 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Command schemajson reads the output of `terraform providers schema -json` and
+// writes the part of it that every supported Terraform prints alike, so that
+// files made from it do not depend on the version that is installed.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+)
+
+// versionDependent are the keys that only newer versions of Terraform print.
+var versionDependent = []string{"resource_identity_schemas", "list_resource_schemas", "action_schemas", "state_store_schemas"}
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "schemajson:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, out io.Writer) error {
+	var doc struct {
+		FormatVersion string                    `json:"format_version"`
+		Schemas       map[string]map[string]any `json:"provider_schemas"`
+	}
+	if err := json.NewDecoder(in).Decode(&doc); err != nil {
+		return fmt.Errorf("read the output of terraform providers schema: %w", err)
+	}
+	if len(doc.Schemas) == 0 {
+		return fmt.Errorf("no provider in the output of terraform providers schema")
+	}
+	for _, schema := range doc.Schemas {
+		for _, key := range versionDependent {
+			delete(schema, key)
+		}
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(doc)
+}
