@@ -23,7 +23,6 @@
 // One mistake gives one message: every validator here checks the spelling
 // itself, so that an attribute has exactly one of them.
 //
-// The package may import the framework and parsers, nothing of this module.
-// Its main rule: what is shown to a user is the spelling that the user chose,
+// The package may import the framework, parsers and resourcename. Its main rule: what is shown to a user is the spelling that the user chose,
 // or else the shortest one; what is sent to Google is one canonical spelling.
 package value

@@ -5,8 +5,6 @@ package value
 
 import (
 	"context"
-	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -78,22 +76,3 @@ func (l Location) Canonical() string { return CanonicalLocation(l.ValueString())
 
 // CanonicalLocation returns a location in lower case.
 func CanonicalLocation(s string) string { return strings.ToLower(s) }
-
-var (
-	location = regexp.MustCompile(`^[a-z]+(-?[a-z0-9]+)*$`)
-	zone     = regexp.MustCompile(`^([a-z]+-[a-z]+\d+)-[a-z]$`)
-)
-
-// CheckLocation says whether s can be a location: a region such as
-// "us-central1", or what Cloud Storage knows beside regions, such as "us" or
-// "nam4". It does not know which ones exist. The error is for users.
-func CheckLocation(s string) error {
-	c := CanonicalLocation(s)
-	if m := zone.FindStringSubmatch(c); m != nil {
-		return fmt.Errorf("%q is a zone: write its region, %q", s, m[1])
-	}
-	if len(c) > 63 || !location.MatchString(c) {
-		return fmt.Errorf("%q is not a location: write a region, such as \"us-central1\"", shorten(s))
-	}
-	return nil
-}

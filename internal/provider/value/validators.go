@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 // DurationRange is the validator made by [DurationBetween].
@@ -99,7 +100,7 @@ func IsMemory() validator.String {
 
 // IsLocation accepts what can be a location.
 func IsLocation() validator.String {
-	return parses{"a location such as \"us-central1\"", "Invalid location", CheckLocation}
+	return parses{"a location such as \"us-central1\"", "Invalid location", resourcename.CheckLocation}
 }
 
 // Parses accepts what check has no error for. The error's text is the message,

@@ -1,0 +1,127 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package diags
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"google.golang.org/grpc/codes"
+)
+
+// Error adds one error for err. With a path other than path.Empty() the error
+// points at that attribute. The summary says in a few words what did not
+// work ("Cannot create the job"). The hint is the next step for the user, in
+// whole sentences; when it is empty, the status of the answer chooses one.
+func Error(d *diag.Diagnostics, p path.Path, summary string, err error, hint string) {
+	add(d, p, diag.NewErrorDiagnostic(summary, Detail(err, hint)))
+}
+
+// Warning is Error for what does not stop anything.
+func Warning(d *diag.Diagnostics, p path.Path, summary string, err error, hint string) {
+	add(d, p, diag.NewWarningDiagnostic(summary, Detail(err, hint)))
+}
+
+func add(d *diag.Diagnostics, p path.Path, one diag.Diagnostic) {
+	if !p.Equal(path.Empty()) {
+		one = diag.WithPath(p, one)
+	}
+	d.Append(one)
+}
+
+// Detail returns the text of a diagnostic for err: the step and its resource,
+// Google's text and status, and the hint. It is for callers that compose a
+// longer text of their own.
+func Detail(err error, hint string) string {
+	var parts []string
+	e, isAPI := gcp.AsError(err)
+	switch {
+	case !isAPI:
+		parts = append(parts, sentence(cause(err)))
+	case e.HTTP == 0:
+		parts = append(parts, step(e), "No answer came: "+sentence(cause(orErr(e.Err, err))))
+	default:
+		parts = append(parts, step(e), answer(e))
+	}
+	if isAPI && e.Ambiguous {
+		parts = append(parts, "The request may have taken effect all the same.")
+	}
+	if hint == "" && isAPI {
+		hint = defaultHint(e)
+	}
+	if hint != "" {
+		parts = append(parts, hint)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func step(e *gcp.Error) string {
+	s := "Could not " + e.Op
+	if e.Resource != "" {
+		s += " " + e.Resource
+	}
+	return sentence(s)
+}
+
+// answer quotes Google's text with its status on a line of its own.
+func answer(e *gcp.Error) string {
+	text := strings.TrimSpace(e.Message)
+	if text == "" && e.Err != nil {
+		text = e.Err.Error()
+	}
+	if text == "" {
+		text = "(no text)"
+	}
+	return "Google answered: " + text + "\nStatus: " + e.Status()
+}
+
+// cause says an interruption or a time limit in words; every other error
+// speaks for itself.
+func cause(err error) string {
+	switch {
+	case err == nil:
+		return "the reason is not known"
+	case errors.Is(err, context.Canceled):
+		return "the operation was interrupted"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the time limit ran out"
+	}
+	return err.Error()
+}
+
+func orErr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
+}
+
+// defaultHint is the next step that follows from the status alone.
+func defaultHint(e *gcp.Error) string {
+	switch {
+	case e.Reason == "SERVICE_DISABLED":
+		return "Enable the API that is named above in the project, wait a minute, and apply again."
+	case e.Code == codes.PermissionDenied:
+		return "Give the account that Terraform runs as the permission that is named above, and apply again."
+	case e.Code == codes.Unauthenticated:
+		return "Log in with \"gcloud auth application-default login\", or check the provider's credentials."
+	case e.Code == codes.ResourceExhausted:
+		return "A quota or a rate limit is used up. Wait, or ask for more, and apply again."
+	case e.Code == codes.Unavailable, e.Code == codes.Internal, e.Code == codes.DeadlineExceeded, e.HTTP == 0:
+		return "Apply again; if it goes on, see https://status.cloud.google.com."
+	}
+	return ""
+}
