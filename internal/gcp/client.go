@@ -5,40 +5,271 @@ package gcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
 	"time"
 
+	iamadmin "cloud.google.com/go/iam/admin/apiv1"
+	run "cloud.google.com/go/run/apiv2"
 	"github.com/jonboulle/clockwork"
 	"golang.org/x/oauth2"
+	"google.golang.org/api/option"
+	"google.golang.org/api/storage/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Endpoints are the base addresses of the APIs; an empty one is Google's own.
-type Endpoints struct{ Run, IAM, Storage, SecretManager, Logging string }
+const defaultRequestTimeout = 2 * time.Minute
 
-// Options configure a [Client].
+// Options configure a [Client]. Of the credentials the first that is set counts: TokenSource, AccessToken, CredentialsJSON,
+// CredentialsFile; without any, Application Default Credentials are looked for at the first call.
 type Options struct {
-	CredentialsJSON           []byte
-	CredentialsFile           string
-	AccessToken               string
-	TokenSource               oauth2.TokenSource
+	CredentialsJSON []byte
+	CredentialsFile string
+	AccessToken     string
+	TokenSource     oauth2.TokenSource
+	// ImpersonateServiceAccount is the e-mail of the account to act as.
 	ImpersonateServiceAccount string
-	BillingProject            string
-	UserProjectOverride       bool
-	UserAgent                 string
-	RequestTimeout            time.Duration
-	Endpoints                 Endpoints
-	EmulatorHost              string
-	Clock                     clockwork.Clock
+	// UserProjectOverride sends the project that pays and whose quota counts with each call: BillingProject, or when that is empty the
+	// project of the resource. Without it the credentials' own quota project counts, if they name one.
+	UserProjectOverride bool
+	BillingProject      string
+	// Project is the project that counts, with UserProjectOverride, for calls that name none (a bucket is known by its name alone).
+	Project   string
+	UserAgent string
+	// RequestTimeout bounds each attempt of each call; 0 means two minutes.
+	RequestTimeout time.Duration
+	Endpoints      Endpoints
+	// EmulatorHost, host:port, sends every API there, without credentials. The other endpoints are then not looked at.
+	EmulatorHost string
+	// Clock times pauses and polls; nil is the real one.
+	Clock clockwork.Clock
 }
 
-// Client calls Google Cloud. It is safe for concurrent use.
-type Client struct{ emulator bool }
+// Client calls Google Cloud. It is safe for concurrent use. Connections are made at the first call.
+type Client struct {
+	options  Options
+	identity *identity
+	clock    clockwork.Clock
+	backoff  Backoff
+	timeout  time.Duration
 
-// New makes a client. It does no input or output.
-func New(ctx context.Context, o Options) (*Client, error) { return nil, errors.ErrUnsupported }
+	runAt, iamAt, storageAt endpoint
+	emulator                bool
 
-// Close closes the connections.
-func (c *Client) Close() error { return nil }
+	runAPI     func() (*runClients, error)
+	iamAPI     func() (*iamadmin.IamClient, error)
+	storageAPI func() (*storage.Service, error)
 
-// Emulator reports whether the client talks to the emulator.
+	mu      sync.Mutex
+	closed  bool
+	closers []func() error
+
+	deleted  names
+	policies policyWriters
+}
+
+type runClients struct {
+	jobs       *run.JobsClient
+	executions *run.ExecutionsClient
+	tasks      *run.TasksClient
+}
+
+// New makes a client. It reads the credentials that the options name and makes no connection; ctx is not kept. Its errors are for users:
+// they say which part of the configuration is wrong.
+func New(_ context.Context, o Options) (*Client, error) {
+	c := &Client{options: o, clock: o.Clock, timeout: o.RequestTimeout}
+	if c.clock == nil {
+		c.clock = clockwork.NewRealClock()
+	}
+	if c.timeout <= 0 {
+		c.timeout = defaultRequestTimeout
+	}
+	c.backoff = Backoff{Clock: c.clock}
+	if err := c.findEndpoints(o); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.emulator {
+		c.identity = &identity{}
+	} else if c.identity, err = newIdentity(o); err != nil {
+		return nil, err
+	}
+	c.runAPI = sync.OnceValues(c.dialRun)
+	c.iamAPI = sync.OnceValues(c.dialIAM)
+	c.storageAPI = sync.OnceValues(c.dialStorage)
+	c.deleted.clock = c.clock
+	c.policies.client = c
+	return c, nil
+}
+
+func (c *Client) findEndpoints(o Options) error {
+	if o.EmulatorHost != "" {
+		e, err := emulatorEndpoint(o.EmulatorHost)
+		if err != nil {
+			return err
+		}
+		c.runAt, c.iamAt, c.storageAt, c.emulator = e, e, e, true
+		return nil
+	}
+	var errs [5]error
+	c.runAt, errs[0] = grpcEndpoint("run", o.Endpoints.Run, "https://run.googleapis.com")
+	c.iamAt, errs[1] = grpcEndpoint("iam", o.Endpoints.IAM, "https://iam.googleapis.com")
+	c.storageAt, errs[2] = parseEndpoint("storage", o.Endpoints.Storage, "https://storage.googleapis.com")
+	_, errs[3] = grpcEndpoint("secretmanager", o.Endpoints.SecretManager, "https://secretmanager.googleapis.com")
+	_, errs[4] = grpcEndpoint("logging", o.Endpoints.Logging, "https://logging.googleapis.com")
+	// Google is reached over TLS only, so a set of plain endpoints of this machine is an emulator too.
+	c.emulator = c.runAt.plain && c.iamAt.plain && c.storageAt.plain
+	return errors.Join(errs[:]...)
+}
+
+// Emulator reports whether the client talks to the emulator and not to Google Cloud.
 func (c *Client) Emulator() bool { return c.emulator }
+
+// Close closes the connections. Calls that are under way fail.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	closers := c.closers
+	c.closers = nil
+	c.mu.Unlock()
+	var errs []error
+	for _, f := range closers {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Client) onClose(f func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errors.Join(errors.New("the client is closed"), f())
+	}
+	c.closers = append(c.closers, f)
+	return nil
+}
+
+// dial makes the connection object; gRPC connects at the first call.
+func (c *Client) dial(e endpoint) (*grpc.ClientConn, error) {
+	opts := []grpc.DialOption{
+		grpc.WithUserAgent(c.options.UserAgent),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+	}
+	if e.plain {
+		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	} else {
+		opts = append(opts,
+			grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})),
+			grpc.WithPerRPCCredentials(perRPC{c.identity}))
+	}
+	conn, err := grpc.NewClient(e.target(), opts...)
+	if err != nil {
+		return nil, fmt.Errorf("the address %s cannot be used: %w", e.base, err)
+	}
+	return conn, c.onClose(conn.Close)
+}
+
+func (c *Client) dialRun() (*runClients, error) {
+	conn, err := c.dial(c.runAt)
+	if err != nil {
+		return nil, err
+	}
+	var clients runClients
+	ctx, opt := context.Background(), option.WithGRPCConn(conn)
+	if clients.jobs, err = run.NewJobsClient(ctx, opt); err != nil {
+		return nil, err
+	}
+	if clients.executions, err = run.NewExecutionsClient(ctx, opt); err != nil {
+		return nil, err
+	}
+	if clients.tasks, err = run.NewTasksClient(ctx, opt); err != nil {
+		return nil, err
+	}
+	// The libraries' own retries are switched off: there is one retry policy.
+	clients.jobs.CallOptions = &run.JobsCallOptions{}
+	clients.executions.CallOptions = &run.ExecutionsCallOptions{}
+	clients.tasks.CallOptions = &run.TasksCallOptions{}
+	return &clients, nil
+}
+
+func (c *Client) dialIAM() (*iamadmin.IamClient, error) {
+	conn, err := c.dial(c.iamAt)
+	if err != nil {
+		return nil, err
+	}
+	client, err := iamadmin.NewIamClient(context.Background(), option.WithGRPCConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	client.CallOptions = &iamadmin.IamCallOptions{}
+	return client, nil
+}
+
+func (c *Client) dialStorage() (*storage.Service, error) {
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("the default HTTP transport was replaced by one that cannot be copied")
+	}
+	transport = transport.Clone()
+	transport.MaxIdleConnsPerHost = deleteWorkers
+	var tripper http.RoundTripper = transport
+	if !c.storageAt.plain {
+		tripper = bearer{id: c.identity, host: c.storageAt.base.Host, next: transport}
+	}
+	base := *c.storageAt.base
+	if base.Path == "" || base.Path == "/" {
+		base.Path = "/storage/v1/"
+	} else if base.Path[len(base.Path)-1] != '/' {
+		base.Path += "/"
+	}
+	s, err := storage.NewService(context.Background(), option.WithHTTPClient(&http.Client{Transport: tripper}), option.WithEndpoint(base.String()))
+	if err != nil {
+		return nil, err
+	}
+	s.UserAgent = c.options.UserAgent
+	return s, c.onClose(func() error { transport.CloseIdleConnections(); return nil })
+}
+
+// quotaProject is the project that pays for a call on a resource of the given project and whose quota counts; "" leaves it to the API.
+func (c *Client) quotaProject(ctx context.Context, resource string) string {
+	o := c.options
+	switch {
+	case !o.UserProjectOverride:
+		return c.identity.quotaProject(ctx)
+	case o.BillingProject != "":
+		return o.BillingProject
+	case resource != "":
+		return resource
+	}
+	return o.Project
+}
+
+// names remembers for a while which names this client has given back, so that "already exists" right after a delete can be told from a
+// name that somebody else holds.
+type names struct {
+	clock clockwork.Clock
+	mu    sync.Mutex
+	at    map[string]time.Time
+}
+
+func (n *names) add(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at == nil {
+		n.at = map[string]time.Time{}
+	}
+	n.at[name] = n.clock.Now()
+}
+
+func (n *names) recent(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, ok := n.at[name]
+	return ok && n.clock.Since(at) < 5*time.Minute
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 )
@@ -20,7 +21,7 @@ type Error struct {
 	Resource string
 	// Code is the canonical code of the answer; codes.Unknown when there was none.
 	Code codes.Code
-	// HTTP is the status of the answer, or the one that belongs to Code. 0 when there was no answer.
+	// HTTP is the status of the answer, or the one that belongs to Code. 0 when there was no answer, and for an operation's error.
 	HTTP int
 	// Message is Google's own text.
 	Message string
@@ -30,6 +31,11 @@ type Error struct {
 	Ambiguous bool
 	// Err is the library's error.
 	Err error
+
+	unsent     bool          // it never reached a server
+	operation  bool          // an operation ended in it
+	permanent  bool          // it looks like an outage, but waiting does not help
+	retryAfter time.Duration // the server's wish
 }
 
 // Error returns one line for users.
@@ -54,16 +60,19 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Status returns the answer's status as Google writes it, "HTTP 404, NOT_FOUND"; "" when there was no answer.
+// Status returns the status as Google writes it: "HTTP 404, NOT_FOUND" of an answer, "ABORTED" of an operation that ended in an error, ""
+// when there was no answer.
 func (e *Error) Status() string {
-	var parts []string
-	if e.HTTP != 0 {
-		parts = append(parts, fmt.Sprintf("HTTP %d", e.HTTP))
+	name := statusNames[e.Code]
+	switch {
+	case e.unsent || e.HTTP == 0 && !e.operation:
+		return ""
+	case e.operation:
+		return name
+	case name == "":
+		return fmt.Sprintf("HTTP %d", e.HTTP)
 	}
-	if name, ok := statusNames[e.Code]; ok && e.HTTP != 0 {
-		parts = append(parts, name)
-	}
-	return strings.Join(parts, ", ")
+	return fmt.Sprintf("HTTP %d, %s", e.HTTP, name)
 }
 
 // Unwrap returns the library's error.

@@ -1,0 +1,82 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"context"
+
+	iamadmin "cloud.google.com/go/iam/admin/apiv1"
+	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+)
+
+func (c *Client) iamDo(ctx context.Context, k *call, send func(context.Context, *iamadmin.IamClient, gax.CallOption) error) error {
+	k.to = &c.iamAt
+	api, err := c.iamAPI()
+	if err != nil {
+		return &Error{Op: k.op, Resource: k.resource, Code: codes.Unavailable, Err: err, unsent: true}
+	}
+	return c.do(ctx, k, func(ctx context.Context, a *attempt) error { return send(ctx, api, a.grpc()) })
+}
+
+// accountName is the full name of an account. The project is always named: with the wildcard a missing account is answered by "denied".
+func accountName(project, emailOrUniqueID string) string {
+	return "projects/" + project + "/serviceAccounts/" + emailOrUniqueID
+}
+
+// GetServiceAccount reads an account by its e-mail.
+func (c *Client) GetServiceAccount(ctx context.Context, project, email string, opts ...Option) (*adminpb.ServiceAccount, error) {
+	name := accountName(project, email)
+	k := (&call{op: "read service account", resource: name, project: project, kind: read}).apply(opts)
+	var sa *adminpb.ServiceAccount
+	err := c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
+		sa, err = api.GetServiceAccount(ctx, &adminpb.GetServiceAccountRequest{Name: name}, o)
+		return err
+	})
+	return sa, err
+}
+
+// CreateServiceAccount creates an account. It is sent once: when [IsAmbiguous] is true of the error the account may exist, and the caller
+// must look. Other services see a new account only after a while, see [FreshAccount].
+func (c *Client) CreateServiceAccount(ctx context.Context, project, id, displayName, description string) (*adminpb.ServiceAccount, error) {
+	k := &call{op: "create service account", resource: "projects/" + project + "/serviceAccounts/" + id, project: project, kind: once}
+	var sa *adminpb.ServiceAccount
+	err := c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
+		sa, err = api.CreateServiceAccount(ctx, &adminpb.CreateServiceAccountRequest{
+			Name: "projects/" + project, AccountId: id,
+			ServiceAccount: &adminpb.ServiceAccount{DisplayName: displayName, Description: description},
+		}, o)
+		return err
+	})
+	return sa, err
+}
+
+// UpdateServiceAccount changes the display name and the description, and reads the account again, because the API answers with the
+// changed fields only.
+func (c *Client) UpdateServiceAccount(ctx context.Context, project, email, displayName, description string) (*adminpb.ServiceAccount, error) {
+	name := accountName(project, email)
+	k := &call{op: "update service account", resource: name, project: project, kind: repeatable}
+	err := c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) error {
+		_, err := api.PatchServiceAccount(ctx, &adminpb.PatchServiceAccountRequest{
+			ServiceAccount: &adminpb.ServiceAccount{Name: name, DisplayName: displayName, Description: description},
+			UpdateMask:     &fieldmaskpb.FieldMask{Paths: []string{"display_name", "description"}},
+		}, o)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.GetServiceAccount(ctx, project, email)
+}
+
+// DeleteServiceAccount deletes an account by its e-mail or, when only that very account may go, by its unique id.
+func (c *Client) DeleteServiceAccount(ctx context.Context, project, emailOrUniqueID string) error {
+	name := accountName(project, emailOrUniqueID)
+	k := &call{op: "delete service account", resource: name, project: project, kind: repeatable}
+	return c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) error {
+		return api.DeleteServiceAccount(ctx, &adminpb.DeleteServiceAccountRequest{Name: name}, o)
+	})
+}

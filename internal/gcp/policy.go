@@ -1,0 +1,165 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"google.golang.org/api/storage/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// policyVersion is read and written always: an older one would lose the conditions of other people's bindings.
+const policyVersion = 3
+
+// policy is an IAM policy, the same for every kind of resource.
+type policy struct {
+	etag     string
+	bindings []binding
+}
+
+type binding struct {
+	role      string
+	members   []string
+	condition *condition
+}
+
+type condition struct{ title, description, expression, location string }
+
+// deletedTwin returns the beginning of the entry that a deleted account of the same e-mail leaves in a policy:
+// "deleted:serviceAccount:E?uid=N".
+func deletedTwin(member string) string { return "deleted:" + member + "?uid=" }
+
+func isTwin(entry, member string) bool {
+	twin := deletedTwin(member)
+	return len(entry) > len(twin) && strings.EqualFold(entry[:len(twin)], twin)
+}
+
+// sameMember compares members. The API stores addresses in lower case.
+func sameMember(a, b string) bool { return strings.EqualFold(a, b) }
+
+// has reports whether the member has the role without a condition.
+func (p *policy) has(role, member string) bool {
+	return slices.ContainsFunc(p.bindings, func(b binding) bool {
+		return b.role == role && b.condition == nil && slices.ContainsFunc(b.members, func(m string) bool { return sameMember(m, member) })
+	})
+}
+
+// add gives the role to the member and reports whether the policy changed. Entries that a deleted account of the same name left behind
+// are dropped from the whole policy: the API refuses a policy that holds both. Everything else stays as it is.
+func (p *policy) add(role, member string) bool {
+	if p.has(role, member) {
+		return false
+	}
+	p.drop(func(_ binding, m string) bool { return isTwin(m, member) })
+	for i := range p.bindings {
+		if b := &p.bindings[i]; b.role == role && b.condition == nil {
+			b.members = append(b.members, member)
+			return true
+		}
+	}
+	p.bindings = append(p.bindings, binding{role: role, members: []string{member}})
+	return true
+}
+
+// remove takes the role from the member, also where the account was deleted meanwhile, and reports whether the policy changed. The same
+// role under a condition is somebody else's grant.
+func (p *policy) remove(role, member string) bool {
+	return p.drop(func(b binding, m string) bool {
+		return b.role == role && b.condition == nil && (sameMember(m, member) || isTwin(m, member))
+	})
+}
+
+// drop removes the entries that match, and bindings that become empty by it.
+func (p *policy) drop(match func(binding, string) bool) bool {
+	changed := false
+	kept := make([]binding, 0, len(p.bindings))
+	for _, b := range p.bindings {
+		members := make([]string, 0, len(b.members))
+		for _, m := range b.members {
+			if !match(b, m) {
+				members = append(members, m)
+			}
+		}
+		if len(members) != len(b.members) {
+			changed = true
+			if len(members) == 0 {
+				continue
+			}
+		}
+		b.members = members
+		kept = append(kept, b)
+	}
+	p.bindings = kept
+	return changed
+}
+
+// readPolicy reads the policy of a resource.
+func (c *Client) readPolicy(ctx context.Context, resource string) (*policy, error) {
+	bucket, err := bucketOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	k := &call{op: "read the IAM policy of bucket", resource: bucket, kind: read}
+	var p *policy
+	err = c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) error {
+		answer, err := api.Buckets.GetIamPolicy(bucket).OptionsRequestedPolicyVersion(policyVersion).Context(ctx).Do()
+		if err != nil {
+			return err
+		}
+		p = fromBucketPolicy(answer)
+		return nil
+	})
+	return p, err
+}
+
+// writePolicy writes a policy that was read before; the etag in it makes the API refuse it when somebody else wrote in between, and makes
+// it harmless to send it twice.
+func (c *Client) writePolicy(ctx context.Context, resource string, p *policy) error {
+	bucket, err := bucketOf(resource)
+	if err != nil {
+		return err
+	}
+	k := &call{op: "change the IAM policy of bucket", resource: bucket, kind: once, conflict: codes.Aborted}
+	return c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) error {
+		_, err := api.Buckets.SetIamPolicy(bucket, toBucketPolicy(p)).Context(ctx).Do()
+		return err
+	})
+}
+
+// bucketOf returns the bucket of a grant's resource, "projects/_/buckets/B".
+func bucketOf(resource string) (string, error) {
+	name, ok := strings.CutPrefix(resource, bucketResource(""))
+	if !ok || name == "" || strings.Contains(name, "/") {
+		return "", &Error{Op: "grant a role on", Resource: resource, Code: codes.InvalidArgument,
+			Message: "only buckets are supported, written as projects/_/buckets/NAME", unsent: true}
+	}
+	return name, nil
+}
+
+func fromBucketPolicy(answer *storage.Policy) *policy {
+	p := &policy{etag: answer.Etag}
+	for _, b := range answer.Bindings {
+		converted := binding{role: b.Role, members: b.Members}
+		if x := b.Condition; x != nil {
+			converted.condition = &condition{title: x.Title, description: x.Description, expression: x.Expression, location: x.Location}
+		}
+		p.bindings = append(p.bindings, converted)
+	}
+	return p
+}
+
+func toBucketPolicy(p *policy) *storage.Policy {
+	out := &storage.Policy{Etag: p.etag, Version: policyVersion, Bindings: []*storage.PolicyBindings{}, ForceSendFields: []string{"Bindings"}}
+	for _, b := range p.bindings {
+		converted := &storage.PolicyBindings{Role: b.role, Members: b.members}
+		if x := b.condition; x != nil {
+			converted.Condition = &storage.Expr{Title: x.title, Description: x.description, Expression: x.expression, Location: x.location}
+		}
+		out.Bindings = append(out.Bindings, converted)
+	}
+	return out
+}

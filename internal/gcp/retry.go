@@ -1,0 +1,168 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// How long one call goes on trying, by what it waits for.
+const (
+	// An outage or a rate limit.
+	transientBudget = 60 * time.Second
+	// A port of this machine on which nobody listens is not an outage: the emulator is not running, and the user should hear it soon.
+	localBudget = 3 * time.Second
+	// A resource of ours that reads do not see yet.
+	freshBudget = 60 * time.Second
+	// An account of ours that another service does not see yet: usually below a minute, documented as up to several.
+	accountBudget = 3 * time.Minute
+	// A name that this client itself has just given back.
+	recreateBudget = 60 * time.Second
+)
+
+// retryFor is the one retry policy: how long a call that failed with e may go on trying, 0 for not at all.
+//
+// A failure that proves that nothing was accepted (the call never reached a server, or was rate limited) may be followed by any call
+// again. Otherwise a write that is not repeatable ends here. What was refused for its content, for want of quota or of permission is the
+// user's to mend and ends at once; the exceptions are the answers that a resource made a moment ago causes.
+func (k *call) retryFor(e *Error) time.Duration {
+	switch {
+	case e.unsent && transient(e):
+		if k.to.plain {
+			return localBudget
+		}
+		return transientBudget
+	case rateLimited(e):
+		return transientBudget
+	case k.account != "" && accountUnseen(e, k.account):
+		return accountBudget
+	case k.fresh && unseen(e):
+		return freshBudget
+	case k.recreated && e.Code == codes.AlreadyExists:
+		return recreateBudget
+	case k.kind == once:
+		return 0
+	case transient(e):
+		return transientBudget
+	}
+	return 0
+}
+
+// transient reports whether the same call may succeed a moment later.
+func transient(e *Error) bool {
+	switch e.Code {
+	case codes.Unavailable, codes.Internal, codes.DeadlineExceeded, codes.Unknown:
+		return !e.permanent
+	}
+	return rateLimited(e)
+}
+
+// rateLimited tells "too many calls just now", which passes, from "your quota is used up", which does not. Both are 429.
+func rateLimited(e *Error) bool {
+	switch e.Reason {
+	case "RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "userRateLimitExceeded":
+		return true
+	case "", "tooManyRequests":
+		return e.Code == codes.ResourceExhausted && !strings.Contains(strings.ToLower(e.Message), "quota")
+	}
+	return false
+}
+
+// accountUnseen recognises what services answer while they do not see an account that was just made.
+func accountUnseen(e *Error, email string) bool {
+	text := strings.ToLower(e.Message)
+	switch e.Code {
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.NotFound:
+		// "Service account E does not exist."
+		return strings.Contains(text, strings.ToLower(email)) && strings.Contains(text, "does not exist")
+	case codes.PermissionDenied:
+		// "Permission 'iam.serviceaccounts.actAs' denied on service account E (or it may not exist)."
+		return strings.Contains(text, "(or it may not exist)") && strings.Contains(text, "iam.serviceaccounts.")
+	}
+	return false
+}
+
+// unseen recognises what a read answers for a resource that was just made.
+func unseen(e *Error) bool {
+	return e.Code == codes.NotFound || e.Code == codes.PermissionDenied && strings.Contains(e.Message, "(or it may not exist)")
+}
+
+// refused reports whether the answer proves that the call had no effect.
+func refused(e *Error) bool {
+	if e.unsent || rateLimited(e) {
+		return true
+	}
+	switch e.Code {
+	case codes.Unknown, codes.Canceled, codes.DeadlineExceeded, codes.Internal, codes.Unavailable, codes.DataLoss:
+		return false
+	}
+	return true
+}
+
+// httpStatus is the HTTP status that belongs to a canonical code.
+func httpStatus(c codes.Code) int {
+	switch c {
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange:
+		return http.StatusBadRequest
+	case codes.Unauthenticated:
+		return http.StatusUnauthorized
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	case codes.NotFound:
+		return http.StatusNotFound
+	case codes.AlreadyExists, codes.Aborted:
+		return http.StatusConflict
+	case codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case codes.Canceled:
+		return 499
+	case codes.Unimplemented:
+		return http.StatusNotImplemented
+	case codes.Unavailable:
+		return http.StatusServiceUnavailable
+	case codes.DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
+}
+
+// codeOf is the canonical code of an HTTP status; conflict is what 409 means for the call, which only the call knows.
+func codeOf(status int, conflict codes.Code) codes.Code {
+	switch status {
+	case http.StatusBadRequest:
+		return codes.InvalidArgument
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusForbidden:
+		return codes.PermissionDenied
+	case http.StatusNotFound:
+		return codes.NotFound
+	case http.StatusConflict:
+		if conflict != codes.OK {
+			return conflict
+		}
+		return codes.Aborted
+	case http.StatusPreconditionFailed:
+		return codes.FailedPrecondition
+	case http.StatusTooManyRequests:
+		return codes.ResourceExhausted
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return codes.Unavailable
+	case 499:
+		return codes.Canceled
+	case http.StatusNotImplemented:
+		return codes.Unimplemented
+	}
+	switch {
+	case status >= 500:
+		return codes.Internal
+	case status >= 400:
+		return codes.FailedPrecondition
+	}
+	return codes.Unknown
+}
