@@ -1,0 +1,21 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package provider is the Terraform side of the module, and this comment is the
+// map of the tree below it:
+//
+//	provider.go       what the provider is made of
+//	schema.go         the provider block, as users write it
+//	config.go         HCL, then environment, then defaults: one plain Config (pure)
+//	configure.go      from Config to clients and providerdata
+//	gpujob/           resilientjob_gpu_job: account, grants and job as one thing
+//	checkpointbucket/ resilientjob_checkpoint_bucket
+//	execution/        resilientjob_execution, resource and data source
+//	providerdata/     what the configured provider hands to all of them
+//	resourcename/     Google's names: parsing, short forms, rules
+//	value/            durations, quantities and locations: values with several spellings
+//	diags/            an API's error as one diagnostic
+//
+// It may import the noun rooms, the small shared rooms and gcp. Its main rule:
+// the provider knows nothing about any resource beyond its constructor.
+package provider
