@@ -4,24 +4,247 @@
 package execution
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
+
+var _ datasource.DataSourceWithConfigure = (*DataSource)(nil)
 
 // NewDataSource returns the data source resilientjob_execution.
 func NewDataSource() datasource.DataSource { return &DataSource{} }
 
 // DataSource reads one execution of a job, the newest when no name is given.
-type DataSource struct{}
+type DataSource struct{ data *providerdata.Data }
+
+// DataModel is the data source's configuration and state.
+type DataModel struct {
+	ID             types.String `tfsdk:"id"`
+	Job            types.String `tfsdk:"job"`
+	Name           types.String `tfsdk:"name"`
+	UID            types.String `tfsdk:"uid"`
+	State          types.String `tfsdk:"state"`
+	Reason         types.String `tfsdk:"reason"`
+	Message        types.String `tfsdk:"message"`
+	TaskCount      types.Int64  `tfsdk:"task_count"`
+	Parallelism    types.Int64  `tfsdk:"parallelism"`
+	RunningCount   types.Int64  `tfsdk:"running_count"`
+	SucceededCount types.Int64  `tfsdk:"succeeded_count"`
+	FailedCount    types.Int64  `tfsdk:"failed_count"`
+	CancelledCount types.Int64  `tfsdk:"cancelled_count"`
+	RetriedCount   types.Int64  `tfsdk:"retried_count"`
+	CreateTime     types.String `tfsdk:"create_time"`
+	StartTime      types.String `tfsdk:"start_time"`
+	CompletionTime types.String `tfsdk:"completion_time"`
+	LogURI         types.String `tfsdk:"log_uri"`
+	Tasks          []TaskModel  `tfsdk:"tasks"`
+}
+
+// TaskModel is one task of the data source.
+type TaskModel struct {
+	Index          types.Int64  `tfsdk:"index"`
+	State          types.String `tfsdk:"state"`
+	AttemptsUsed   types.Int64  `tfsdk:"attempts_used"`
+	AttemptsLeft   types.Int64  `tfsdk:"attempts_left"`
+	ExitCode       types.Int64  `tfsdk:"exit_code"`
+	Signal         types.Int64  `tfsdk:"signal"`
+	Message        types.String `tfsdk:"message"`
+	Meaning        types.String `tfsdk:"meaning"`
+	StartTime      types.String `tfsdk:"start_time"`
+	CompletionTime types.String `tfsdk:"completion_time"`
+	LogURI         types.String `tfsdk:"log_uri"`
+}
 
 // Metadata sets the type name.
 func (d *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_execution"
 }
 
-// Schema describes the attributes.
-func (d *DataSource) Schema(context.Context, datasource.SchemaRequest, *datasource.SchemaResponse) {}
+// Configure takes the provider's data.
+func (d *DataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.data = providerdata.FromDataSource(req, resp)
+}
 
-// Read asks Cloud Run.
-func (d *DataSource) Read(context.Context, datasource.ReadRequest, *datasource.ReadResponse) {}
+// Schema describes the attributes.
+func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	count := func(description string) schema.Int64Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What one execution of a Cloud Run job did or does: the newest one, or the one with a name, whether Terraform started it or not. A failed task is explained: its exit code or signal, what that means, and how much of the retry budget is used and left.",
+		Attributes: map[string]schema.Attribute{
+			"job": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Job: its name, with the provider's project and region, or its full name.",
+				Validators:          []validator.String{isJob},
+			},
+			"name": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Name of the execution within the job, such as `train-x7k2p`. The newest execution when it is left out.",
+				Validators:          []validator.String{isExecutionName},
+			},
+			"id":              text("Full name of the execution, `projects/P/locations/L/jobs/J/executions/E`."),
+			"uid":             text("Unique id that Cloud Run gave the execution."),
+			"state":           text("`pending`, `running`, `succeeded`, `failed` or `cancelled`. Derived from the execution's conditions, counts and times."),
+			"reason":          text("Cloud Run's reason for the state, such as `NON_ZERO_EXIT_CODE`. There is none for a timeout, the memory limit, a preemption or a failure of the platform."),
+			"message":         text("Cloud Run's own words on the execution."),
+			"task_count":      count("Number of tasks."),
+			"parallelism":     count("How many tasks may run at the same time."),
+			"running_count":   count("Number of tasks that run."),
+			"succeeded_count": count("Number of tasks that succeeded."),
+			"failed_count":    count("Number of tasks that failed for good."),
+			"cancelled_count": count("Number of tasks that were cancelled."),
+			"retried_count":   count("Number of tasks that were retried at least once."),
+			"create_time":     text("When Cloud Run accepted the execution, RFC 3339."),
+			"start_time":      text("When Cloud Run began to start tasks, RFC 3339; null before."),
+			"completion_time": text("When the execution ended, RFC 3339; null before."),
+			"log_uri":         text("Link to the logs of the execution."),
+			"tasks": schema.ListNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The tasks, by index.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"index":           count("Index of the task, from 0."),
+					"state":           text("`pending`, `running`, `succeeded`, `failed` or `cancelled`."),
+					"attempts_used":   count("Number of attempts begun. The one that runs now counts."),
+					"attempts_left":   count("Number of attempts that the retry budget still holds."),
+					"exit_code":       count("Exit code of the last finished attempt; null when there is none or the program did not end by itself."),
+					"signal":          count("Signal that ended the last finished attempt; null when none did."),
+					"message":         text("Cloud Run's own words on the last finished attempt."),
+					"meaning":         text("What the exit code, the signal or the status of the last finished attempt means: 143 is an interruption that asked for a retry, 137 a kill, status 13 the platform's own fault. Null before an attempt has finished."),
+					"start_time":      text("When the task started, RFC 3339; null before."),
+					"completion_time": text("When the task ended, RFC 3339; null before."),
+					"log_uri":         text("Link to the logs of the task."),
+				}},
+			},
+		},
+	}
+}
+
+var isExecutionName = value.Parses("the name of an execution within its job, such as \"train-x7k2p\"", "Invalid name of an execution", func(s string) error {
+	if strings.Contains(s, "/") {
+		return fmt.Errorf("%q is a full name: write its last part, %q, and the job in job", s, lastSegment(s))
+	}
+	_, err := resourcename.ParseExecution("job/"+s, resourcename.Defaults{Project: "project", Location: "location"})
+	if err != nil {
+		return fmt.Errorf("%q cannot be the name of an execution", s)
+	}
+	return nil
+})
+
+// Read asks for the execution, one call, and for its tasks, one call a page.
+func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m DataModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	job, err := resourcename.ParseJob(m.Job.ValueString(), d.data.Defaults())
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("job"), "Invalid job", err.Error()+".")
+		return
+	}
+	e := d.find(ctx, &resp.Diagnostics, job, m.Name.ValueString())
+	if e == nil {
+		return
+	}
+	name := resourcename.Execution{Job: job, Name: lastSegment(e.GetName())}
+	var tasks []*runpb.Task
+	for t, err := range d.data.Client.Tasks(ctx, name.String()) {
+		if err != nil {
+			diags.Error(&resp.Diagnostics, path.Empty(), "Cannot read the tasks of the execution", err, "")
+			return
+		}
+		tasks = append(tasks, t)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, flattenData(name, e, tasks, m))...)
+}
+
+// find returns the execution with a name, or the newest. Nil comes with an
+// error that tells the cases apart: no such job, no executions yet, forgotten.
+func (d *DataSource) find(ctx context.Context, diagnostics *diag.Diagnostics, job resourcename.Job, name string) *runpb.Execution {
+	var found *runpb.Execution
+	var err error
+	if name != "" {
+		found, err = d.data.Client.GetExecution(ctx, resourcename.Execution{Job: job, Name: name}.String())
+	} else {
+		for found, err = range d.data.Client.Executions(ctx, job.String()) {
+			break
+		}
+	}
+	if err == nil && found != nil {
+		return found
+	}
+	if err != nil && !gcp.IsNotFound(err) {
+		diags.Error(diagnostics, path.Empty(), "Cannot read the execution", err, "")
+		return nil
+	}
+	if _, jobErr := d.data.Client.GetJob(ctx, job.String()); gcp.IsNotFound(jobErr) {
+		diags.Error(diagnostics, path.Root("job"), "Job does not exist", jobErr, "Write the name of a job that exists in the provider's project and region, or its full name.")
+		return nil
+	}
+	if name == "" {
+		diagnostics.AddAttributeError(path.Root("job"), "Job has no executions", fmt.Sprintf(
+			"Job %s has not been run yet, or Cloud Run has forgotten its executions. Run it, for example with a resilientjob_execution resource on which this data source depends.", job.Name))
+		return nil
+	}
+	diags.Error(diagnostics, path.Root("name"), "Execution does not exist", err, fmt.Sprintf(
+		"Job %s has no execution %s, or Cloud Run has forgotten it: it keeps the newest 1000 executions of a job and those of the last seven days. Leave name out for the newest execution.", job.Name, name))
+	return nil
+}
+
+func flattenData(name resourcename.Execution, e *runpb.Execution, tasks []*runpb.Task, m DataModel) DataModel {
+	reason, message := reasonAndMessage(e)
+	m.ID = types.StringValue(name.String())
+	m.Name = types.StringValue(name.Name)
+	m.UID = text(e.GetUid())
+	m.State = types.StringValue(string(StateOf(e)))
+	m.Reason, m.Message = text(reason), text(message)
+	m.TaskCount = types.Int64Value(int64(e.GetTaskCount()))
+	m.Parallelism = types.Int64Value(int64(e.GetParallelism()))
+	m.RunningCount = types.Int64Value(int64(e.GetRunningCount()))
+	m.SucceededCount = types.Int64Value(int64(e.GetSucceededCount()))
+	m.FailedCount = types.Int64Value(int64(e.GetFailedCount()))
+	m.CancelledCount = types.Int64Value(int64(e.GetCancelledCount()))
+	m.RetriedCount = types.Int64Value(int64(e.GetRetriedCount()))
+	m.CreateTime, m.StartTime, m.CompletionTime = moment(e.GetCreateTime()), moment(e.GetStartTime()), moment(e.GetCompletionTime())
+	m.LogURI = text(e.GetLogUri())
+	m.Tasks = make([]TaskModel, 0, len(tasks))
+	slices.SortFunc(tasks, func(a, b *runpb.Task) int { return cmp.Compare(a.GetIndex(), b.GetIndex()) })
+	for _, t := range tasks {
+		outcome := Explain(t)
+		used, left := attempts(t)
+		m.Tasks = append(m.Tasks, TaskModel{
+			Index:          types.Int64Value(int64(t.GetIndex())),
+			State:          types.StringValue(string(taskState(t))),
+			AttemptsUsed:   types.Int64Value(int64(used)),
+			AttemptsLeft:   types.Int64Value(int64(left)),
+			ExitCode:       number(outcome.ExitCode),
+			Signal:         number(outcome.Signal),
+			Message:        text(outcome.Message),
+			Meaning:        text(outcome.Meaning),
+			StartTime:      moment(t.GetStartTime()),
+			CompletionTime: moment(t.GetCompletionTime()),
+			LogURI:         text(t.GetLogUri()),
+		})
+	}
+	return m
+}
