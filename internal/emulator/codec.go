@@ -1,0 +1,149 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package emulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/vanguard"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// codec is JSON as Google's front speaks it: fields of zero value are left out
+// of answers, a field that it does not know refuses the request. Names and
+// numbers of enums are both understood.
+type codec struct {
+	vanguard.JSONCodec
+}
+
+// newCodec returns the codec; with enumNumbers answers show enums as numbers.
+func newCodec(enumNumbers bool) func(vanguard.TypeResolver) vanguard.Codec {
+	return func(vanguard.TypeResolver) vanguard.Codec {
+		// The types that are linked in, not the service's own: details of errors
+		// and payloads of log entries are of other packages.
+		return codec{vanguard.JSONCodec{
+			MarshalOptions:   protojson.MarshalOptions{Resolver: protoregistry.GlobalTypes, UseEnumNumbers: enumNumbers},
+			UnmarshalOptions: protojson.UnmarshalOptions{Resolver: protoregistry.GlobalTypes},
+		}}
+	}
+}
+
+var _ vanguard.RESTCodec = codec{}
+
+// Unmarshal implements vanguard.Codec.
+func (c codec) Unmarshal(data []byte, msg proto.Message) error {
+	return c.unmarshal(data, msg, "")
+}
+
+// UnmarshalField implements vanguard.RESTCodec: the body is one field of the
+// request.
+func (c codec) UnmarshalField(data []byte, msg proto.Message, field protoreflect.FieldDescriptor) error {
+	if field.Message() != nil && !field.IsList() && !field.IsMap() {
+		return c.unmarshal(data, msg.ProtoReflect().Mutable(field).Message().Interface(), string(field.Name()))
+	}
+	return c.explain(c.JSONCodec.UnmarshalField(data, msg, field), data, nil, "")
+}
+
+func (c codec) unmarshal(data []byte, msg proto.Message, at string) error {
+	return c.explain(c.JSONCodec.Unmarshal(data, msg), data, msg.ProtoReflect().Descriptor(), at)
+}
+
+// explain turns what the parser says into Google's words.
+func (c codec) explain(err error, data []byte, of protoreflect.MessageDescriptor, at string) error {
+	if err == nil {
+		return nil
+	}
+	bad := &errdetails.BadRequest{}
+	var lines []string
+	for _, u := range unknownNames(data, of, at) {
+		lines = append(lines, u.GetDescription())
+		bad.FieldViolations = append(bad.FieldViolations, u)
+	}
+	if len(lines) == 0 {
+		_, text, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+		lines = []string{"Invalid JSON payload received. " + text}
+		bad.FieldViolations = []*errdetails.BadRequest_FieldViolation{{Field: at, Description: lines[0]}}
+	}
+	refusal := connect.NewError(connect.CodeInvalidArgument, errors.New(strings.Join(lines, "\n")))
+	if detail, err := connect.NewErrorDetail(bad); err == nil {
+		refusal.AddDetail(detail)
+	}
+	return refusal
+}
+
+// unknownNames finds the names in the data that the message does not have, in
+// the order of their paths.
+func unknownNames(data []byte, of protoreflect.MessageDescriptor, at string) []*errdetails.BadRequest_FieldViolation {
+	var found []*errdetails.BadRequest_FieldViolation
+	if of == nil || strings.HasPrefix(string(of.FullName()), "google.protobuf.") { // forms of their own
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(data, &object) != nil {
+		return nil
+	}
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		field := of.Fields().ByJSONName(name)
+		if field == nil {
+			field = of.Fields().ByTextName(name)
+		}
+		if field == nil {
+			where := ""
+			if at != "" {
+				where = fmt.Sprintf(" at '%s'", at)
+			}
+			found = append(found, &errdetails.BadRequest_FieldViolation{
+				Field:       at,
+				Description: fmt.Sprintf("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", name, where),
+			})
+			continue
+		}
+		path := string(field.Name())
+		if at != "" {
+			path = at + "." + path
+		}
+		found = append(found, unknownIn(object[name], field, path)...)
+	}
+	return found
+}
+
+func unknownIn(data []byte, field protoreflect.FieldDescriptor, path string) []*errdetails.BadRequest_FieldViolation {
+	var found []*errdetails.BadRequest_FieldViolation
+	switch {
+	case field.IsMap():
+		var values map[string]json.RawMessage
+		if field.MapValue().Message() == nil || json.Unmarshal(data, &values) != nil {
+			return nil
+		}
+		for key, value := range values {
+			found = append(found, unknownNames(value, field.MapValue().Message(), fmt.Sprintf("%s[%q]", path, key))...)
+		}
+	case field.Message() == nil:
+	case field.IsList():
+		var values []json.RawMessage
+		if json.Unmarshal(data, &values) != nil {
+			return nil
+		}
+		for i, value := range values {
+			found = append(found, unknownNames(value, field.Message(), fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	default:
+		found = unknownNames(data, field.Message(), path)
+	}
+	return found
+}

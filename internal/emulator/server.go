@@ -1,0 +1,105 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package emulator
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"cloud.google.com/go/logging/apiv2/loggingpb"
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/storage"
+)
+
+const (
+	healthPath    = "/healthz"
+	controlPrefix = "/control/v1/"
+)
+
+// newServer speaks HTTP/1.1 and, for gRPC, HTTP/2 without encryption.
+func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	s := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ConnContext:       faults.ConnContext,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000},
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	return s
+}
+
+// handler puts the rooms behind the guard. The function stops the gRPC server,
+// when no request is under way any more.
+func (e *Emulator) handler() (http.Handler, func(), error) {
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(e.recoverPanic, e.faults.UnaryInterceptor(), e.logFailure))
+	e.run.Register(server)
+	longrunningpb.RegisterOperationsServer(server, e.operations)
+	adminpb.RegisterIAMServer(server, e.iam)
+	loggingpb.RegisterLoggingServiceV2Server(server, e.logging)
+	front, err := newRESTFront(server)
+	if err != nil {
+		return nil, nil, err
+	}
+	control := e.controlHandler()
+	route := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == healthPath:
+			health(w, r)
+		case strings.HasPrefix(r.URL.Path, controlPrefix):
+			control.ServeHTTP(w, r)
+		case isGRPC(r):
+			front.ServeHTTP(w, r)
+		case storage.Owns(r):
+			e.storage.ServeHTTP(w, r)
+		default:
+			front.ServeHTTP(w, r)
+		}
+	})
+	return guard(e.faults.Middleware(route)), server.Stop, nil
+}
+
+func health(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		writeError(w, status.New(codes.Unimplemented, "The health check is asked by GET."))
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// recoverPanic keeps the emulator alive through a defect of a room. The client
+// is told no more than the real service would tell.
+func (e *Emulator) recoverPanic(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e.logger.Error("the emulator failed; this is a defect of it", "method", info.FullMethod, "panic", r, "stack", string(debug.Stack()))
+			err = status.Error(codes.Internal, "Internal error encountered.")
+		}
+	}()
+	return next(ctx, req)
+}
+
+// logFailure tells a person who watches what was refused.
+func (e *Emulator) logFailure(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	resp, err := next(ctx, req)
+	if err != nil {
+		e.logger.Debug("refused", "method", info.FullMethod, "code", status.Code(err).String(), "message", status.Convert(err).Message())
+	} else {
+		e.logger.Debug("done", "method", info.FullMethod)
+	}
+	return resp, err
+}
