@@ -1,0 +1,115 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package runner
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// process is a task as the operating system has it; each kind of system makes one in startProcess.
+type process interface {
+	// started is closed when the task's program runs. It may never be.
+	started() <-chan struct{}
+	// gone is closed when the task and everything it started have ended and all output was delivered.
+	gone() <-chan struct{}
+	// over tells whether the task's first process has ended, which may be a moment before gone.
+	over() bool
+	// terminate sends SIGTERM to the first process, kill SIGKILL to all. Both may be called at any time.
+	terminate()
+	kill()
+	// ending is valid after gone.
+	ending() ending
+}
+
+// ending is how the first process ended; failure is set when there was none.
+type ending struct {
+	code, signal int
+	failure      string
+}
+
+type attempt struct {
+	name           string
+	timeout, grace time.Duration
+	clock          clockwork.Clock
+	logger         *slog.Logger
+	stop           chan Reason // holds the first request that run has not seen
+	done           chan struct{}
+	result         Result // written before done is closed
+}
+
+func (a *attempt) Preempt() { a.request(Preempted) }
+func (a *attempt) Cancel()  { a.request(Cancelled) }
+
+func (a *attempt) request(r Reason) {
+	select {
+	case a.stop <- r:
+	default: // an earlier request waits already, and the first one counts
+	}
+}
+
+func (a *attempt) Done() <-chan struct{} { return a.done }
+
+func (a *attempt) Result() Result {
+	select {
+	case <-a.done:
+		return a.result
+	default:
+		return Result{}
+	}
+}
+
+// run is the attempt's life: start, perhaps SIGTERM, perhaps SIGKILL, end.
+func (a *attempt) run(p process) {
+	defer close(a.done)
+	reason := Exited
+	var timeout, grace <-chan time.Time
+	var timers []clockwork.Timer
+	defer func() {
+		for _, t := range timers {
+			t.Stop()
+		}
+	}()
+	after := func(d time.Duration) <-chan time.Time {
+		t := a.clock.NewTimer(d)
+		timers = append(timers, t)
+		return t.Chan()
+	}
+	terminate := func(r Reason) {
+		if reason != Exited || p.over() {
+			return
+		}
+		reason = r
+		a.logger.Debug("SIGTERM to task", "task", a.name, "reason", r.String(), "grace", a.grace)
+		grace = after(a.grace)
+		p.terminate()
+	}
+	started := p.started()
+	for {
+		select {
+		case <-started:
+			started = nil
+			if a.timeout > 0 {
+				timeout = after(a.timeout)
+			}
+		case r := <-a.stop:
+			terminate(r)
+		case <-timeout:
+			terminate(TimedOut)
+		case <-grace:
+			a.logger.Debug("SIGKILL to task", "task", a.name)
+			p.kill()
+		case <-p.gone():
+			e := p.ending()
+			a.result = Result{Reason: reason, ExitCode: e.code, Signal: e.signal}
+			if e.failure != "" {
+				a.result = Result{Reason: NotStarted, Message: e.failure}
+			}
+			a.logger.Debug("task ended", "task", a.name, "reason", a.result.Reason.String(), "exit_code", e.code, "signal", e.signal)
+			return
+		}
+	}
+}
