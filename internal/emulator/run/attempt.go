@@ -95,7 +95,7 @@ func (s *Service) startAttempt(x *driven, e *runpb.Execution, index int) error {
 
 // runAttempt runs one attempt to its end.
 func (s *Service) runAttempt(x *driven, a *attempt, template *runpb.TaskTemplate, count int) runner.Result {
-	if s.pullFails(x) {
+	if s.pullFails(x, a) {
 		return runner.Result{Reason: runner.NotStarted, Message: imageNotFound(x.images[0]).Message()}
 	}
 	task, cleanup, err := s.prepare(x, a, template, count)
@@ -126,11 +126,15 @@ func (s *Service) runAttempt(x *driven, a *attempt, template *runpb.TaskTemplate
 	return process.Result()
 }
 
-// pullFails reports whether the image is gone and tasks are to show it.
-func (s *Service) pullFails(x *driven) bool {
+// pullFails reports whether the image is gone, and notes it on the attempt.
+func (s *Service) pullFails(x *driven, a *attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(x.images) > 0 && s.missing[x.images[0]]
+	if !s.missing[x.images[0]] {
+		return false
+	}
+	a.interruption = imageGone
+	return true
 }
 
 func (s *Service) askedToEnd(a *attempt) bool {

@@ -58,6 +58,9 @@ type taskEnd struct {
 
 // begin hands an execution to the controller.
 func (s *Service) begin(x *driven) {
+	if s.closed {
+		return // the next start ends it
+	}
 	s.running[x.name.String()] = x
 	x.retried = map[int]bool{}
 	s.work.Add(1)
@@ -93,25 +96,35 @@ func (s *Service) pause(x *driven, last func(Timing) time.Duration) bool {
 	began := s.o.Clock.Now()
 	for {
 		s.mu.Lock()
-		length, retimed := last(s.timing), s.retimed
+		left, retimed := last(s.timing), s.retimed
 		s.mu.Unlock()
-		var due <-chan time.Time
-		if length >= 0 {
-			left := length - s.o.Clock.Since(began)
-			if left <= 0 {
+		if left >= 0 {
+			if left -= s.o.Clock.Since(began); left <= 0 {
 				return true
 			}
-			timer := s.o.Clock.NewTimer(left)
-			defer timer.Stop()
-			due = timer.Chan()
 		}
-		select {
-		case <-due:
-			return true
-		case <-retimed:
-		case <-x.stopped:
-			return false
+		if over, again := s.pauseFor(x, left, retimed); !again {
+			return over
 		}
+	}
+}
+
+// pauseFor waits for the time to be over, for the execution to be stopped, or for
+// another timing, which calls for another look. A negative time is for ever.
+func (s *Service) pauseFor(x *driven, left time.Duration, retimed <-chan struct{}) (over, again bool) {
+	var due <-chan time.Time
+	if left >= 0 {
+		timer := s.o.Clock.NewTimer(left)
+		defer timer.Stop()
+		due = timer.Chan()
+	}
+	select {
+	case <-due:
+		return true, false
+	case <-retimed:
+		return false, true
+	case <-x.stopped:
+		return false, false
 	}
 }
 
@@ -316,7 +329,7 @@ func (s *Service) complete(x *driven, e *runpb.Execution) {
 			text, reason = "Deleted by user.", runpb.Condition_DELETED
 		}
 		setOn(&e.Conditions, condCompleted, runpb.Condition_CONDITION_FAILED, t, text).Reasons = executionReason(reason)
-		if e.GetStartTime() == nil && !s.o.Behaviour.CancelledPendingHasCompletionTime {
+		if !x.started && !s.o.Behaviour.CancelledPendingHasCompletionTime {
 			e.CompletionTime = nil
 		}
 	case x.failure != nil:
@@ -347,9 +360,6 @@ func (s *Service) complete(x *driven, e *runpb.Execution) {
 func (s *Service) finishRun(x *driven, e *runpb.Execution, end *status.Status) {
 	x.ended = true
 	delete(s.running, x.name.String())
-	if e != nil {
-		s.remove(openRunKey + x.name.String())
-	}
 	if x.atStart != nil {
 		failure := end
 		if failure == nil && !x.started {
@@ -365,7 +375,8 @@ func (s *Service) finishRun(x *driven, e *runpb.Execution, end *status.Status) {
 }
 
 // finish ends a run or cancel operation. A nil execution was taken away.
-func finish(op *operations.Operation, e *runpb.Execution, end *status.Status) {
+func (s *Service) finish(op *operations.Operation, e *runpb.Execution, end *status.Status) {
+	s.remove(openKey + op.Name())
 	switch {
 	case e == nil:
 		op.Finish(nil, nil, end)

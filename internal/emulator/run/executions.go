@@ -89,15 +89,15 @@ func (s *Service) CancelExecution(ctx context.Context, req *runpb.CancelExecutio
 	if req.GetValidateOnly() {
 		return s.validated(ctx, n.location, e)
 	}
-	op, answer, err := s.o.Operations.Start(ctx, n.location.String(), e)
+	op, answer, err := s.open(ctx, n.location, e)
 	if err != nil {
-		return nil, s.storeFailed(err)
+		return nil, err
 	}
 	x.atEnd = append(x.atEnd, func(e *runpb.Execution, end *status.Status) {
 		if s.o.Behaviour.CancelOperation == CancelUnspecified {
 			end = status.New(codes.Unknown, "Unspecified error.")
 		}
-		finish(op, e, end)
+		s.finish(op, e, end)
 	})
 	s.stop(x, stopCancelled)
 	return answer, nil
@@ -129,9 +129,9 @@ func (s *Service) DeleteExecution(ctx context.Context, req *runpb.DeleteExecutio
 	t := s.stamp()
 	e.UpdateTime, e.DeleteTime, e.ExpireTime = timestamp(t), timestamp(t), timestamp(t.Add(keptDeleted))
 	e.Etag = etagOf(e.GetName(), t)
-	op, answer, err := s.o.Operations.Start(ctx, n.location.String(), e)
+	op, answer, err := s.open(ctx, n.location, e)
 	if err != nil {
-		return nil, s.storeFailed(err)
+		return nil, err
 	}
 	if err := s.putExecution(e); err != nil {
 		return nil, err
@@ -145,6 +145,7 @@ func (s *Service) DeleteExecution(ctx context.Context, req *runpb.DeleteExecutio
 				last = e
 			}
 			s.removeExecution(n)
+			s.remove(openKey + op.Name())
 			return last, last, nil
 		})
 	}

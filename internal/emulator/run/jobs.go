@@ -188,7 +188,7 @@ func (s *Service) UpdateJob(ctx context.Context, req *runpb.UpdateJobRequest) (*
 		token = ""
 	}
 	inherit(job, old)
-	if s.specChanged(old, job) {
+	if s.specChanged(old, job) || token != "" {
 		job.Generation++
 	}
 	job.LastModifier = caller
@@ -266,9 +266,9 @@ func (s *Service) DeleteJob(ctx context.Context, req *runpb.DeleteJobRequest) (*
 	job.Etag = etagOf(job.GetName(), t)
 	job.Reconciling = true
 	job.TerminalCondition = pendingReady(t)
-	op, answer, err := s.o.Operations.Start(ctx, n.location.String(), job)
+	op, answer, err := s.open(ctx, n.location, job)
 	if err != nil {
-		return nil, s.storeFailed(err)
+		return nil, err
 	}
 	if err := s.putJob(job); err != nil {
 		return nil, err

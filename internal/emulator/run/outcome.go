@@ -32,6 +32,8 @@ const (
 	MemoryLimit
 	// PlatformFailure ends the attempt as one whose instance was lost.
 	PlatformFailure
+
+	imageGone Interruption = -1
 )
 
 // outcome is how an attempt ended, in the words of the API.
@@ -66,6 +68,8 @@ func (s *Service) outcomeOf(a *attempt, r runner.Result) outcome {
 		return failed(codes.ResourceExhausted, memoryReached, 0, 9)
 	case PlatformFailure:
 		return failed(codes.Internal, internalError, 0, 0)
+	case imageGone:
+		return failed(codes.NotFound, r.Message, 0, 0)
 	}
 	switch r.Reason {
 	case runner.TimedOut:

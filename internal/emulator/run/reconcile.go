@@ -52,9 +52,9 @@ func (s *Service) apply(ctx context.Context, n jobName, job *runpb.Job, token, m
 			return nil, failure(codes.AlreadyExists, "Resource '%s' already exists.", first.execution)
 		}
 	}
-	op, answer, err := s.o.Operations.Start(ctx, n.location.String(), job)
+	op, answer, err := s.open(ctx, n.location, job)
 	if err != nil {
-		return nil, s.storeFailed(err)
+		return nil, err
 	}
 	if err := s.putJob(job); err != nil {
 		return nil, err
@@ -104,6 +104,7 @@ func (s *Service) finishApply(op *operations.Operation, n jobName, applied *runp
 	s.o.Operations.FinishLater(op, func() (proto.Message, proto.Message, *status.Status) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.remove(openKey + op.Name())
 		job, err := s.job(n)
 		if err != nil || job == nil || job.GetUid() != uid {
 			return nil, nil, status.Convert(n.notFound())
@@ -161,6 +162,7 @@ func (s *Service) finishDelete(op *operations.Operation, n jobName, uid string) 
 	s.o.Operations.FinishLater(op, func() (proto.Message, proto.Message, *status.Status) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.remove(openKey + op.Name())
 		job, err := s.job(n)
 		if err != nil || job == nil || job.GetUid() != uid {
 			return nil, nil, status.Convert(n.notFound())
@@ -201,6 +203,22 @@ func (s *Service) forgetExecutions(n jobName) {
 			s.removeExecution(e)
 		}
 	}
+}
+
+// open starts an operation about a resource, and notes it for the next start in
+// case that this emulator does not finish it.
+func (s *Service) open(ctx context.Context, parent location, about interface {
+	proto.Message
+	GetName() string
+}) (*operations.Operation, *longrunningpb.Operation, error) {
+	op, answer, err := s.o.Operations.Start(ctx, parent.String(), about)
+	if err == nil {
+		err = s.o.Store.Put(openKey+op.Name(), []byte(about.GetName()))
+	}
+	if err != nil {
+		return nil, nil, s.storeFailed(err)
+	}
+	return op, answer, nil
 }
 
 // validated answers a call with validate_only.

@@ -23,7 +23,7 @@ const (
 	executionKey = "run/executions/"
 	taskKey      = "run/tasks/"
 	policyKey    = "run/policies/"
-	openRunKey   = "run/operations/" // execution → name of its run operation
+	openKey      = "run/operations/" // open operations → the resource each is about
 )
 
 // Every function below that reads or writes wants s.mu.
@@ -98,7 +98,6 @@ func (s *Service) removeExecution(n executionName) {
 	for _, key := range s.o.Store.Keys(taskKey + n.String() + "/") {
 		s.remove(key)
 	}
-	s.remove(openRunKey + n.String())
 	s.remove(executionKey + n.String())
 }
 

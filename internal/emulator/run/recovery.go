@@ -5,6 +5,7 @@ package run
 
 import (
 	"slices"
+	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/grpc/codes"
@@ -40,6 +41,49 @@ func (s *Service) recoverState() {
 			s.recoverExecution(n, e)
 		}
 	}
+	s.recoverOperations()
+}
+
+// recoverOperations ends what an earlier emulator left open, with what became of
+// the resource.
+func (s *Service) recoverOperations() {
+	for _, key := range s.o.Store.Keys(openKey) {
+		about, _ := s.o.Store.Get(key)
+		op, open := s.o.Operations.Open(strings.TrimPrefix(key, openKey))
+		s.remove(key)
+		if !open {
+			continue
+		}
+		if n, err := parseExecution("name", string(about)); err == nil {
+			e, err := s.execution(n)
+			if err != nil || e == nil {
+				op.Finish(nil, nil, status.Convert(n.notFound()))
+				continue
+			}
+			s.finish(op, e, lostExecution(e))
+			continue
+		}
+		n, err := parseJob("name", string(about))
+		if err != nil {
+			continue
+		}
+		job, err := s.job(n)
+		if err != nil || job == nil { // deleted
+			op.Finish(nil, nil, nil)
+			continue
+		}
+		op.Finish(job, job, nil)
+	}
+}
+
+// lostExecution is the error of an operation whose execution failed; nil when it
+// did not.
+func lostExecution(e *runpb.Execution) *status.Status {
+	c := conditions(e.GetConditions()).find(condCompleted)
+	if c.GetState() == runpb.Condition_CONDITION_SUCCEEDED || e.GetCancelledCount() > 0 {
+		return nil
+	}
+	return status.New(codes.Internal, c.GetMessage())
 }
 
 // seen keeps later change times behind those of the store.
@@ -76,12 +120,6 @@ func (s *Service) recoverJob(j *runpb.Job) {
 // recoverExecution ends an execution that an earlier emulator left unfinished.
 func (s *Service) recoverExecution(n executionName, e *runpb.Execution) {
 	x := &driven{name: n, active: map[int]*attempt{}, retried: map[int]bool{}, stopped: make(chan struct{})}
-	if name, ok := s.o.Store.Get(openRunKey + n.String()); ok {
-		if op, open := s.o.Operations.Open(string(name)); open {
-			x.op = op
-			x.atEnd = append(x.atEnd, func(e *runpb.Execution, end *status.Status) { finish(op, e, end) })
-		}
-	}
 	tasks, err := readAll(s, taskKey+n.String()+"/", nil, newTask)
 	if err != nil {
 		return

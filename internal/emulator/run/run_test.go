@@ -271,4 +271,3 @@ func wantCode(t *testing.T, err error, code codes.Code, text string) {
 		t.Errorf("got %v %q, want %v %q", st.Code(), st.Message(), code, text)
 	}
 }
-

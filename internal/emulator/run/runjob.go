@@ -67,15 +67,12 @@ func (s *Service) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*longru
 	if err != nil {
 		return nil, err
 	}
-	op, answer, err := s.o.Operations.Start(ctx, n.location.String(), e)
+	op, answer, err := s.open(ctx, n.location, e)
 	if err != nil {
-		return nil, s.storeFailed(err)
-	}
-	if err := s.o.Store.Put(openRunKey+name.String(), []byte(op.Name())); err != nil {
-		return nil, s.storeFailed(err)
+		return nil, err
 	}
 	x.op = op
-	x.atEnd = append(x.atEnd, func(e *runpb.Execution, end *status.Status) { finish(op, e, end) })
+	x.atEnd = append(x.atEnd, func(e *runpb.Execution, end *status.Status) { s.finish(op, e, end) })
 	s.begin(x)
 	return answer, nil
 }
