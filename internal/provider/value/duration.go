@@ -128,6 +128,9 @@ var (
 // or nothing.
 func guessDuration(s string) string {
 	if bareNumber.MatchString(s) {
+		if _, err := time.ParseDuration(s + "s"); err != nil {
+			return ""
+		}
 		return s + "s"
 	}
 	compact := strings.ToLower(strings.Join(strings.Fields(s), ""))

@@ -1,0 +1,39 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package acctest is what acceptance tests stand on: the target (an emulator of
+// their own, or Google Cloud), the provider bound to it, and the real command
+// line with a provider process that a test can interrupt and kill.
+//
+// A package with acceptance tests hands its TestMain over:
+//
+//	func TestMain(m *testing.M) { acctest.Main(m) }
+//
+// and its tests choose. A test that runs on either target starts with
+//
+//	e := acctest.Target(t) // nil on Google Cloud
+//
+// and one that needs the emulator (faults, request counts, a scripted task)
+// with acctest.Emulator(t), which says so, and skips, on Google Cloud.
+// RESILIENTJOB_ACC_TARGET=gcp chooses Google Cloud, with the project, region
+// and credentials of the environment; unset or "emulator" is the emulator.
+//
+// Then either the testing library of HashiCorp, in process:
+//
+//	resource.ParallelTest(t, resource.TestCase{
+//		ProtoV6ProviderFactories: acctest.Factories(e), ...
+//
+// or the command line, when the test is about processes:
+//
+//	tf := acctest.CLI(t, e)
+//	tf.Write(acctest.ProviderConfig(e) + `resource ...`)
+//	tf.Apply().Succeeds()
+//
+// Without TF_ACC these tests are skipped; with TF_ACC=1 a missing terraform is
+// a failure, never a skip.
+//
+// The package may import everything; tests that use it live in external test
+// packages (package gpujob_test), because it imports the provider, which
+// imports all resources. Its main rule: nothing here is global to a process, so
+// that tests run in parallel.
+package acctest
