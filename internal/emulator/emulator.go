@@ -65,6 +65,7 @@ type Emulator struct {
 	served   chan struct{}
 	stop     func() // of what the front started
 	token    string
+	mode     string
 	logger   *slog.Logger
 
 	store      *store.Store
@@ -135,7 +136,12 @@ func (e *Emulator) build(o Options) error {
 			return err
 		}
 	}
+	if launcher, ok := o.Launcher.(interface{ Mode() string }); ok {
+		e.mode = launcher.Mode()
+	}
+	tell := &narrator{logger: o.Logger, attempts: map[attemptOf]string{}}
 	e.faults = faults.NewScript(o.Clock)
+	e.faults.Watch(tell.call)
 	e.operations = operations.New(e.store, o.Clock)
 	e.iam = iam.New(e.store, o.Clock)
 	if e.logging, err = logging.New(e.store, o.Clock); err != nil {
@@ -146,7 +152,7 @@ func (e *Emulator) build(o Options) error {
 	}
 	e.run = run.New(run.Options{
 		Store: e.store, Clock: o.Clock, Operations: e.operations,
-		Accounts: e.iam, Buckets: e.storage, Logs: e.logging,
+		Accounts: e.iam, Buckets: e.storage, Logs: tell.logs(e.logging),
 		Launcher: o.Launcher, Behaviour: o.Behaviour,
 		PreemptAfter: o.PreemptAfter, PreemptEvery: o.PreemptEvery,
 		TaskOutput: o.TaskOutput, Logger: o.Logger,
@@ -217,6 +223,10 @@ func (e *Emulator) closeRooms() error {
 	}
 	return errors.Join(errs...)
 }
+
+// TaskMode is how tasks see their mounts: runner.ModeNamespace,
+// runner.ModeRewrite, or empty with a launcher that starts no processes.
+func (e *Emulator) TaskMode() string { return e.mode }
 
 // Faults is the record of calls and what is to go wrong with them.
 func (e *Emulator) Faults() *faults.Script { return e.faults }

@@ -45,7 +45,7 @@ func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
 // handler puts the rooms behind the guard. The function stops the gRPC server,
 // when no request is under way any more.
 func (e *Emulator) handler() (http.Handler, func(), error) {
-	server := grpc.NewServer(grpc.ChainUnaryInterceptor(e.recoverPanic, e.faults.UnaryInterceptor(), e.logFailure))
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(e.recoverPanic, e.faults.UnaryInterceptor()))
 	e.run.Register(server)
 	longrunningpb.RegisterOperationsServer(server, e.operations)
 	adminpb.RegisterIAMServer(server, e.iam)
@@ -91,15 +91,4 @@ func (e *Emulator) recoverPanic(ctx context.Context, req any, info *grpc.UnarySe
 		}
 	}()
 	return next(ctx, req)
-}
-
-// logFailure tells a person who watches what was refused.
-func (e *Emulator) logFailure(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	resp, err := next(ctx, req)
-	if err != nil {
-		e.logger.Debug("refused", "method", info.FullMethod, "code", status.Code(err).String(), "message", status.Convert(err).Message())
-	} else {
-		e.logger.Debug("done", "method", info.FullMethod)
-	}
-	return resp, err
 }

@@ -116,10 +116,11 @@ func (h *Handle) Remove() {
 type Script struct {
 	clock clockwork.Clock
 
-	mu     sync.Mutex
-	faults []*Handle
-	calls  []Call
-	seq    int
+	mu       sync.Mutex
+	faults   []*Handle
+	calls    []Call
+	watchers []func(Call)
+	seq      int
 }
 
 // NewScript returns a script without faults; a nil clock is the real one.
@@ -220,7 +221,7 @@ func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes
 	}
 	s.mu.Unlock()
 
-	end := func(code codes.Code) { s.end(c.Seq, code) }
+	end := func(code codes.Code) { s.end(c, code) }
 	for _, f := range struck {
 		if f.Do != nil {
 			f.Do(c)
@@ -246,14 +247,27 @@ func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes
 	return ctx, end, nil
 }
 
-func (s *Script) end(seq int, code codes.Code) {
+// Watch calls f with each call when it ends, without any lock held. Reset leaves
+// it.
+func (s *Script) Watch(f func(Call)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.watchers = append(s.watchers, f)
+}
+
+func (s *Script) end(c Call, code codes.Code) {
+	c.Code = code
+	s.mu.Lock()
 	for i := range s.calls {
-		if s.calls[i].Seq == seq {
+		if s.calls[i].Seq == c.Seq {
 			s.calls[i].Code = code
-			return
+			break
 		}
+	}
+	watchers := slices.Clone(s.watchers)
+	s.mu.Unlock()
+	for _, f := range watchers {
+		f(c)
 	}
 }
 

@@ -90,6 +90,8 @@ func TestRecord(t *testing.T) {
 	t.Parallel()
 	clock := clockwork.NewFakeClock()
 	s := faults.NewScript(clock)
+	var watched []string
+	s.Watch(func(c faults.Call) { watched = append(watched, c.Method+" "+c.Code.String()) })
 	s.Add(faults.Fault{Method: "b", Status: refused})
 	s.Add(faults.Fault{Method: "c", Cut: true})
 	req := &runpb.GetJobRequest{Name: "j"}
@@ -118,6 +120,9 @@ func TestRecord(t *testing.T) {
 	}
 	if !slices.Equal(codesOf, []codes.Code{codes.NotFound, codes.Unavailable, codes.Unavailable}) {
 		t.Errorf("codes %v", codesOf)
+	}
+	if want := []string{"a NotFound", "b Unavailable", "c Unavailable"}; !slices.Equal(watched, want) {
+		t.Errorf("watched %v, want %v", watched, want)
 	}
 	first := s.Find("a")[0]
 	if first.Resource != "r" || first.UserAgent != "ua" || first.Request.(*runpb.GetJobRequest).GetName() != "j" {

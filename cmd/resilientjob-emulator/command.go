@@ -1,0 +1,202 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
+)
+
+// version is set by the linker in a release.
+var version = ""
+
+// The exit codes of the command.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+const usage = `resilientjob-emulator is a local Google Cloud for resilientjob: Cloud Run jobs whose
+executions run as real processes on this machine, service accounts, Cloud Storage
+and Cloud Logging, by gRPC and by REST on one loopback port.
+
+Usage: resilientjob-emulator [flags]
+
+`
+
+// settings are the flags.
+type settings struct {
+	options   emulator.Options
+	level     slog.Level
+	tokenFile string
+	version   bool
+}
+
+// images collects --image.
+type images []runner.Image
+
+func (i *images) String() string { return "" }
+
+func (i *images) Set(value string) error {
+	image, err := runner.ParseImage(value)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "--image "))
+	}
+	*i = append(*i, image)
+	return nil
+}
+
+func parse(args []string, stderr io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("resilientjob-emulator", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // what is wrong is told below, in one line
+	o := &s.options
+	flags.StringVar(&o.Listen, "listen", "127.0.0.1:8085", "listen on `HOST:PORT`, a loopback address; port 0 is any free one")
+	flags.StringVar(&o.Data, "data", "", "keep everything in `FOLDER`; without it, in memory only")
+	flags.Var((*images)(&o.Images), "image", "start COMMAND for containers without a command whose image matches PATTERN, as `PATTERN=COMMAND`; * in the pattern stands for any text; may be repeated, the first match counts")
+	flags.DurationVar(&o.PreemptAfter, "preempt-after", 0, "preempt the first attempt of each task when it has run for `DURATION`")
+	flags.DurationVar(&o.PreemptEvery, "preempt-every", 0, "preempt every attempt when it has run for `DURATION` (the first one after --preempt-after when that is given)")
+	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "say what happens from `LEVEL` on: debug, info, warn, error")
+	flags.StringVar(&o.ControlToken, "control-token", "", "admit to the control API with `TOKEN`; without it, a random one is made")
+	flags.StringVar(&s.tokenFile, "control-token-file", "", "write the control token to `FILE` when the emulator is ready, for scripts")
+	flags.BoolVar(&s.version, "version", false, "print the version and exit")
+	fail := func(format string, a ...any) (settings, error) {
+		err := fmt.Errorf(format, a...)
+		fmt.Fprintf(stderr, "%v (see --help)\n", err)
+		return s, err
+	}
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stderr, usage)
+		printFlags(flags, stderr)
+		return s, err
+	case err != nil:
+		return fail("%s", strings.Replace(err.Error(), "flag -", "flag --", 1))
+	case flags.NArg() > 0:
+		return fail("unexpected argument %q: the command has flags only", flags.Arg(0))
+	case o.PreemptAfter < 0 || o.PreemptEvery < 0:
+		return fail("--preempt-after and --preempt-every must not be negative")
+	case strings.ContainsAny(o.ControlToken, " \t\r\n"):
+		return fail("--control-token must not contain blanks")
+	}
+	return s, nil
+}
+
+// printFlags lists the flags with two dashes, as they are written in the
+// documentation.
+func printFlags(flags *flag.FlagSet, w io.Writer) {
+	flags.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		if value != "" {
+			value = " " + value
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+			text += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(w, "  --%s%s\n    \t%s\n", f.Name, value, text)
+	})
+}
+
+// command is the whole program but for signals, which end the context.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	case s.version:
+		fmt.Fprintln(stdout, "resilientjob-emulator", currentVersion())
+		return exitOK
+	}
+	s.options.Logger = slog.New(newLines(s.level, stdout))
+	e, err := emulator.Start(s.options)
+	if err != nil {
+		fmt.Fprintf(stderr, "the emulator cannot start: %v\n", err)
+		return exitFailed
+	}
+	code := exitOK
+	welcome(e, s, stdout)
+	if err := writeToken(s.tokenFile, e.ControlToken()); err != nil {
+		fmt.Fprintf(stderr, "the emulator cannot start: --control-token-file: %v\n", err)
+		code = exitFailed
+	} else {
+		<-ctx.Done()
+		s.options.Logger.Info("stopping: running tasks get SIGTERM, and SIGKILL after ten seconds")
+	}
+	if err := e.Close(); err != nil {
+		fmt.Fprintf(stderr, "the emulator did not stop cleanly: %v\n", err)
+		code = exitFailed
+	}
+	if code == exitOK {
+		removeToken(s.tokenFile)
+		s.options.Logger.Info("stopped")
+	}
+	return code
+}
+
+// welcome says where the emulator is and how to use it.
+func welcome(e *emulator.Emulator, s settings, stdout io.Writer) {
+	kept := "in memory only"
+	if s.options.Data != "" {
+		kept = "in " + s.options.Data
+	}
+	fmt.Fprintf(stdout, "resilientjob-emulator %s listens on %s and keeps its data %s\n", currentVersion(), e.Addr(), kept)
+	if e.TaskMode() == runner.ModeNamespace {
+		fmt.Fprintln(stdout, "tasks run as processes of this machine, with their mounts at the paths of the job")
+	} else {
+		fmt.Fprintln(stdout, "tasks run as processes of this machine; mount paths are rewritten in their arguments and environment values, because namespaces are not available here")
+	}
+	fmt.Fprintf(stdout, "to use it: export RESILIENTJOB_EMULATOR_HOST=%s\n", e.Addr())
+	fmt.Fprintf(stdout, "control token: %s\n", e.ControlToken())
+}
+
+// writeToken writes the file whole, for its owner only; no path, no file.
+func writeToken(path, token string) error {
+	if path == "" {
+		return nil
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".control-token-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.WriteString(token + "\n")
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+// removeToken removes the file: the token is of no use any more.
+func removeToken(path string) {
+	if path != "" {
+		_ = os.Remove(path)
+	}
+}
+
+func currentVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "development"
+}
