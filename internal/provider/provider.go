@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/jonboulle/clockwork"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
 )
 
 // Address is where the provider is published.
@@ -61,12 +62,16 @@ func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp 
 
 // Resources lists the resources.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{}
+	return []func() resource.Resource{
+		execution.NewResource,
+	}
 }
 
 // DataSources lists the data sources.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{}
+	return []func() datasource.DataSource{
+		execution.NewDataSource,
+	}
 }
 
 // Functions lists the functions.

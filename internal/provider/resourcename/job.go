@@ -4,7 +4,6 @@
 package resourcename
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -41,29 +40,31 @@ func ParseJob(s string, d Defaults) (Job, error) {
 	default:
 		return Job{}, fmt.Errorf("%q is not the name of a Cloud Run job: %s", shorten(s), jobForms)
 	}
-	if err := j.complete(); err != nil {
-		return Job{}, fmt.Errorf("%q is not the name of a Cloud Run job: %w; %s", shorten(s), err, jobForms)
+	if err := j.check(s, "the name of a Cloud Run job", jobForms); err != nil {
+		return Job{}, err
 	}
 	j.Location = strings.ToLower(j.Location)
 	return j, nil
 }
 
-// complete says what is missing from a name or cannot be a part of one.
-func (j Job) complete() error {
-	if j.Project == "" {
-		return errors.New("it has no project, and the provider has none")
+// check says what is missing from a name that was written as s, or cannot be a
+// part of one.
+func (j Job) check(s, kind, forms string) error {
+	var err error
+	switch {
+	case j.Project == "":
+		return fmt.Errorf("%q names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT, or %s", shorten(s), forms)
+	case j.Location == "":
+		return fmt.Errorf("%q names no location, and the provider has no region: set region in the provider block or the environment variable GOOGLE_REGION, or %s", shorten(s), forms)
+	case !projectShape.MatchString(j.Project):
+		err = fmt.Errorf("%q cannot be a project", shorten(j.Project))
+	case !segmentShape.MatchString(j.Name):
+		err = fmt.Errorf("%q cannot be a job's name", shorten(j.Name))
+	default:
+		err = CheckLocation(j.Location)
 	}
-	if j.Location == "" {
-		return errors.New("it has no location, and the provider has no region")
-	}
-	if !projectShape.MatchString(j.Project) {
-		return fmt.Errorf("%q cannot be a project", shorten(j.Project))
-	}
-	if err := CheckLocation(j.Location); err != nil {
-		return err
-	}
-	if !segmentShape.MatchString(j.Name) {
-		return fmt.Errorf("%q cannot be a job's name", shorten(j.Name))
+	if err != nil {
+		return fmt.Errorf("%q is not %s: %w; %s", shorten(s), kind, err, forms)
 	}
 	return nil
 }
@@ -97,12 +98,11 @@ func ParseExecution(s string, d Defaults) (Execution, error) {
 	default:
 		return Execution{}, fmt.Errorf("%q is not the name of an execution: %s", shorten(s), executionForms)
 	}
-	err := e.Job.complete()
-	if err == nil && !segmentShape.MatchString(e.Name) {
-		err = fmt.Errorf("%q cannot be an execution's name", shorten(e.Name))
+	if err := e.Job.check(s, "the name of an execution", executionForms); err != nil {
+		return Execution{}, err
 	}
-	if err != nil {
-		return Execution{}, fmt.Errorf("%q is not the name of an execution: %w; %s", shorten(s), err, executionForms)
+	if !segmentShape.MatchString(e.Name) {
+		return Execution{}, fmt.Errorf("%q is not the name of an execution: %q cannot be one; %s", shorten(s), shorten(e.Name), executionForms)
 	}
 	e.Job.Location = strings.ToLower(e.Job.Location)
 	return e, nil

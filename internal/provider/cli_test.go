@@ -1,0 +1,92 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
+)
+
+// What users see of the provider block itself, with the real command line.
+
+const anExecution = `
+data "resilientjob_execution" "newest" {
+  job = "train"
+}
+`
+
+func TestAccValidate(t *testing.T) {
+	t.Parallel()
+	tf := acctest.CLI(t, acctest.Emulator(t))
+	tf.Write(`
+provider "resilientjob" {
+  project        = "my-project"
+  region         = "us-central1"
+  default_labels = { team = "ml" }
+}
+` + anExecution)
+	tf.Validate().Succeeds().SaysNot(provider.EmulatorWarning)
+
+	tf.Write(`
+provider "resilientjob" {
+  project         = "My Project"
+  access_token    = "a"
+  credentials     = "b"
+  request_timeout = "30"
+  endpoints       = { run = "http://proxy.example.com" }
+}
+` + anExecution)
+	tf.Validate().Fails(
+		`Error: Invalid project`,
+		`"My Project" is not a project: write its id, such as "my-project"`,
+		`Error: Conflicting credentials`,
+		`credentials and access_token are both set, and only one of them can be used. Remove one of them.`,
+		`"30" is not a duration: write "30s"`,
+		`The run endpoint "http://proxy.example.com" is plain http on another machine`,
+	)
+}
+
+func TestAccNoProject(t *testing.T) {
+	t.Parallel()
+	tf := acctest.CLI(t, acctest.Emulator(t), "GOOGLE_PROJECT=", "GOOGLE_REGION=us-central1")
+	tf.Write(anExecution)
+	tf.Plan().Fails("names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT")
+}
+
+func TestAccEmulatorWarning(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e)
+	tf.Write(`
+provider "resilientjob" {
+  credentials = "/no/such/file"
+}
+output "one" { value = 1 }
+` + anExecution)
+	res := tf.Plan().Fails(
+		"Warning: "+provider.EmulatorWarning,
+		"The environment variable RESILIENTJOB_EMULATOR_HOST is set: every call goes to "+e.Addr()+", and nothing in Google Cloud is read or changed.",
+		"These settings of the provider block have no meaning there and are not used: credentials.",
+		"Resource 'train' of kind 'JOB' in region 'us-central1' in project 'acctest-project' does not exist.",
+	)
+	if n := strings.Count(res.Text(), "Warning: "+provider.EmulatorWarning); n != 1 {
+		t.Errorf("the warning stands there %d times:\n%s", n, res.Output())
+	}
+}
+
+// The credentials stay out of every message, and out of the plan.
+func TestAccCredentialsAreNotShown(t *testing.T) {
+	t.Parallel()
+	acctest.Emulator(t) // declares that no cloud is needed
+	tf := acctest.CLI(t, nil, "GOOGLE_PROJECT=p", "GOOGLE_REGION=us-central1", "GOOGLE_CREDENTIALS=", "GOOGLE_OAUTH_ACCESS_TOKEN=")
+	tf.Write(`
+provider "resilientjob" {
+  credentials = "hunter2-no-such-file"
+}
+` + anExecution)
+	tf.Plan().Fails("Error: Invalid credentials", "the text is neither JSON nor the path of a file that can be read")
+}
