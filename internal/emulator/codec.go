@@ -40,29 +40,23 @@ func newCodec(enumNumbers bool) func(vanguard.TypeResolver) vanguard.Codec {
 
 var _ vanguard.RESTCodec = codec{}
 
+// bodyFields names the field of the request that a message is when it is the
+// whole body; paths in refusals begin with it. Messages of other types are the
+// request itself.
+var bodyFields = map[protoreflect.FullName]string{"google.cloud.run.v2.Job": "job"}
+
 // Unmarshal implements vanguard.Codec.
 func (c codec) Unmarshal(data []byte, msg proto.Message) error {
-	return c.unmarshal(data, msg, "")
-}
-
-// UnmarshalField implements vanguard.RESTCodec: the body is one field of the
-// request.
-func (c codec) UnmarshalField(data []byte, msg proto.Message, field protoreflect.FieldDescriptor) error {
-	if field.Message() != nil && !field.IsList() && !field.IsMap() {
-		return c.unmarshal(data, msg.ProtoReflect().Mutable(field).Message().Interface(), string(field.Name()))
-	}
-	return c.explain(c.JSONCodec.UnmarshalField(data, msg, field), data, nil, "")
-}
-
-func (c codec) unmarshal(data []byte, msg proto.Message, at string) error {
-	return c.explain(c.JSONCodec.Unmarshal(data, msg), data, msg.ProtoReflect().Descriptor(), at)
-}
-
-// explain turns what the parser says into Google's words.
-func (c codec) explain(err error, data []byte, of protoreflect.MessageDescriptor, at string) error {
+	err := c.JSONCodec.Unmarshal(data, msg)
 	if err == nil {
 		return nil
 	}
+	of := msg.ProtoReflect().Descriptor()
+	return explain(err, data, of, bodyFields[of.FullName()])
+}
+
+// explain turns what the parser says into Google's words.
+func explain(err error, data []byte, of protoreflect.MessageDescriptor, at string) error {
 	bad := &errdetails.BadRequest{}
 	var lines []string
 	for _, u := range unknownNames(data, of, at) {
@@ -85,7 +79,7 @@ func (c codec) explain(err error, data []byte, of protoreflect.MessageDescriptor
 // the order of their paths.
 func unknownNames(data []byte, of protoreflect.MessageDescriptor, at string) []*errdetails.BadRequest_FieldViolation {
 	var found []*errdetails.BadRequest_FieldViolation
-	if of == nil || strings.HasPrefix(string(of.FullName()), "google.protobuf.") { // forms of their own
+	if strings.HasPrefix(string(of.FullName()), "google.protobuf.") { // forms of their own
 		return nil
 	}
 	var object map[string]json.RawMessage
