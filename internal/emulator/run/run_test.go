@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -201,14 +202,15 @@ func (w *world) run(overrides ...*runpb.RunJobRequest_Overrides) (string, *longr
 // done polls an operation to its end.
 func (w *world) done(op *longrunningpb.Operation) *longrunningpb.Operation {
 	w.t.Helper()
-	got, err := w.ops.WaitOperation(w.ctx, &longrunningpb.WaitOperationRequest{Name: op.GetName()})
-	if err != nil {
-		w.t.Fatalf("WaitOperation: %v", err)
+	for {
+		got, err := w.ops.WaitOperation(w.ctx, &longrunningpb.WaitOperationRequest{Name: op.GetName()})
+		if err != nil {
+			w.t.Fatalf("WaitOperation: %v", err)
+		}
+		if got.GetDone() {
+			return got
+		}
 	}
-	if !got.GetDone() {
-		w.t.Fatalf("operation is not done: %v", got)
-	}
-	return got
 }
 
 func (w *world) response(op *longrunningpb.Operation, into proto.Message) {
@@ -271,3 +273,5 @@ func wantCode(t *testing.T, err error, code codes.Code, text string) {
 		t.Errorf("got %v %q, want %v %q", st.Code(), st.Message(), code, text)
 	}
 }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
