@@ -75,8 +75,8 @@ func (w watcher) until(ctx context.Context, name resourcename.Execution, e *runp
 			if reached(e) || StateOf(e).Finished() {
 				return e, nil
 			}
-		case context.Cause(ctx) != nil:
-			// The call was cut short: why is said below.
+		case ctx.Err() != nil:
+			return e, why(ctx) // the call was cut short
 		case gcp.IsNotFound(err):
 			if seen || w.clock.Since(begin) >= freshPatience {
 				return e, fmt.Errorf("%w: %w", errForgotten, err)
@@ -91,28 +91,34 @@ func (w watcher) until(ctx context.Context, name resourcename.Execution, e *runp
 		pause := min(max(w.clock.Since(begin)/pollShare, pollFastest), pollSlowest)
 		select {
 		case <-ctx.Done():
-			return e, context.Cause(ctx)
+			return e, why(ctx)
 		case <-w.clock.After(pause):
 		}
 	}
 }
 
-// withLimit returns a context that ends when its parent does, with
-// errInterrupted as the cause, or after the limit on the clock, with errTimeout.
-// It has no deadline of its own: the deadline of a clock that is not the real
-// one would mean nothing to a connection.
+// withLimit returns a context that ends with its parent, or after the limit on
+// the clock: see why. It has no deadline of its own: the deadline of a clock
+// that is not the real one would mean nothing to a connection.
 func withLimit(parent context.Context, clock clockwork.Clock, limit time.Duration) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
-	timer := clock.AfterFunc(limit, func() { cancel(errTimeout) })
-	stop := context.AfterFunc(parent, func() { cancel(errInterrupted) })
-	if parent.Err() != nil {
-		cancel(errInterrupted) // now, and not when a goroutine gets to it
+	ctx, cancel := context.WithCancelCause(parent)
+	if limit <= 0 {
+		cancel(errTimeout)
 	}
+	timer := clock.AfterFunc(limit, func() { cancel(errTimeout) })
 	return ctx, func() {
-		stop()
 		timer.Stop()
 		cancel(nil)
 	}
+}
+
+// why says what ended a context made by withLimit: Terraform cancels its parent
+// when it is interrupted.
+func why(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return errTimeout
+	}
+	return errInterrupted
 }
 
 func denied(err error) bool {
