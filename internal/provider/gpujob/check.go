@@ -1,0 +1,235 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
+)
+
+// planCheck holds the rules of a plan. A rule speaks only on create, or when an
+// input of it changes, and only when all its inputs are known.
+type planCheck struct {
+	state, plan *Model
+	// before and checkpoint are the attribute checkpoint of state and plan.
+	before, checkpoint *Checkpoint
+	warnOnly           bool
+	diags              *diag.Diagnostics
+}
+
+// checkPlan refuses what can never work and warns of what may not.
+func (r *Resource) checkPlan(ctx context.Context, config, state, plan *Model, diags *diag.Diagnostics) {
+	c := planCheck{state: state, plan: plan, checkpoint: plan.checkpoint(ctx, diags), warnOnly: r.data.WarnOnly(), diags: diags}
+	if state != nil {
+		c.before = state.checkpoint(ctx, diags)
+	}
+	c.gpu()
+	c.resources(config)
+	c.time()
+	c.counts()
+	c.budget()
+	c.names()
+	r.checkBucketPlace(ctx, &c)
+}
+
+// report puts findings at the path of their attribute.
+func (c *planCheck) report(findings []resilience.Finding) {
+	for _, f := range findings {
+		p := path.Root(f.Rule.Attribute)
+		if root, child, nested := strings.Cut(f.Rule.Attribute, "."); nested {
+			p = path.Root(root).AtName(child)
+		}
+		if f.Rule.Verdict == resilience.Refuse && !(f.Rule.Dated && c.warnOnly) {
+			c.diags.AddAttributeError(p, f.Rule.Summary, f.Detail)
+		} else {
+			c.diags.AddAttributeWarning(p, f.Rule.Summary, f.Detail)
+		}
+	}
+}
+
+// changed tells whether a rule with these inputs has something to say: all are
+// known, and on an update one of them is new.
+func (c *planCheck) changed(inputs ...func(*Model) attr.Value) bool {
+	fresh := c.state == nil
+	for _, in := range inputs {
+		if in(c.plan).IsUnknown() {
+			return false
+		}
+		fresh = fresh || !in(c.plan).Equal(in(c.state))
+	}
+	return fresh
+}
+
+func gpuType(m *Model) attr.Value     { return m.GPUType }
+func taskTimeout(m *Model) attr.Value { return m.TaskTimeout }
+func maxRetries(m *Model) attr.Value  { return m.MaxRetries }
+
+// hasCheckpoint is the input of rules that ask only whether there is one.
+func hasCheckpoint(m *Model) attr.Value {
+	if m.Checkpoint.IsUnknown() {
+		return m.Checkpoint
+	}
+	return types.BoolValue(!m.Checkpoint.IsNull())
+}
+
+func (c *planCheck) gpu() {
+	gpu := c.plan.GPUType.ValueString()
+	if c.changed(gpuType) {
+		c.report(resilience.CheckGPUType(gpu))
+	}
+	if c.changed(gpuType, func(m *Model) attr.Value { return m.Location }) {
+		c.report(resilience.CheckRegion(gpu, c.plan.Location.Canonical()))
+	}
+	if c.changed(gpuType, func(m *Model) attr.Value { return m.GPUZonalRedundancy }) {
+		c.report(resilience.CheckZonalRedundancy(gpu, c.plan.GPUZonalRedundancy.ValueBool()))
+	}
+	if known(c.plan.LaunchStage) && c.changed(gpuType, taskTimeout, func(m *Model) attr.Value { return m.LaunchStage }) {
+		c.report(resilience.CheckLaunchStage(resilience.Stage(c.plan.LaunchStage.ValueString()), gpu, c.plan.timeout()))
+	}
+}
+
+// resources checks CPU and memory. A finding about a value that the table gave
+// points to the attribute that the user wrote.
+func (c *planCheck) resources(config *Model) {
+	if !c.changed(gpuType, func(m *Model) attr.Value { return m.CPU }, func(m *Model) attr.Value { return m.Memory }) {
+		return
+	}
+	cpu, err := c.plan.CPU.CPUMilli()
+	memory, errMemory := c.plan.Memory.MemoryBytes()
+	if err != nil || errMemory != nil {
+		return
+	}
+	findings := resilience.CheckResources(c.plan.GPUType.ValueString(), cpu, memory)
+	for i := range findings {
+		if findings[i].Rule.Attribute == "memory" && config.Memory.IsNull() && !config.CPU.IsNull() {
+			findings[i].Rule.Attribute = "cpu"
+		}
+	}
+	c.report(findings)
+}
+
+func (c *planCheck) time() {
+	if c.changed(gpuType, taskTimeout) {
+		c.report(resilience.CheckTimeout(c.plan.GPUType.ValueString(), c.plan.timeout()))
+	}
+	if c.changed(taskTimeout, hasCheckpoint) {
+		c.report(resilience.CheckLongTask(c.plan.timeout(), c.checkpoint != nil))
+	}
+}
+
+func (c *planCheck) counts() {
+	if c.changed(maxRetries, hasCheckpoint) {
+		c.report(resilience.CheckRetries(c.plan.MaxRetries.ValueInt64(), c.checkpoint != nil))
+	}
+	if c.changed(func(m *Model) attr.Value { return m.TaskCount }) {
+		c.report(resilience.CheckTasks(c.plan.TaskCount.ValueInt64()))
+	}
+}
+
+// budget compares the retries with the stated work.
+func (c *planCheck) budget() {
+	cp := c.checkpoint
+	if cp == nil || !known(cp.WorkTime) || cp.Interval.IsUnknown() || cp.WriteTime.IsUnknown() || cp.RestoreTime.IsUnknown() {
+		return
+	}
+	unchanged := c.before != nil && cp.WorkTime.Equal(c.before.WorkTime) && cp.Interval.Equal(c.before.Interval) &&
+		cp.WriteTime.Equal(c.before.WriteTime) && cp.RestoreTime.Equal(c.before.RestoreTime)
+	if c.plan.MaxRetries.IsUnknown() || c.plan.TaskTimeout.IsUnknown() || unchanged && !c.changed(maxRetries, taskTimeout) {
+		return
+	}
+	if c.plan.MaxRetries.ValueInt64() == 0 {
+		return // said already: a checkpoint without retries
+	}
+	// Missing times count as nothing, a missing interval as the best one.
+	in := resilience.RetryInput{Timeout: c.plan.timeout(), MeanTimeBetweenInterruptions: resilience.MaintenanceInterval, Probability: resilience.PlanProbability}
+	in.Work, _ = cp.WorkTime.Duration()
+	in.Write, _ = cp.WriteTime.Duration()
+	in.Restore, _ = cp.RestoreTime.Duration()
+	in.Interval, _ = cp.Interval.Duration()
+	if in.Interval == 0 && in.Write > 0 {
+		best, err := resilience.DalyInterval(in.Write, in.MeanTimeBetweenInterruptions)
+		if err != nil {
+			return
+		}
+		in.Interval = min(best, in.Work)
+	}
+	c.report(resilience.CheckRetryBudget(c.plan.MaxRetries.ValueInt64(), in))
+}
+
+// names warns of names that pass but may surprise.
+func (c *planCheck) names() {
+	if name := c.plan.Name.ValueString(); c.changed(func(m *Model) attr.Value { return m.Name }) && len(name) > resourcename.SafeJobName {
+		c.diags.AddAttributeWarning(path.Root("name"), "Long job name", fmt.Sprintf(
+			"%s has %d characters. Jobs with up to %d are known to work, but Google documents only up to %d, for Cloud Run's services. A shorter name is safe.",
+			name, len(name), resourcename.MaxJobName, resourcename.SafeJobName))
+	}
+	var old map[string]string
+	if c.state != nil {
+		old = stringMap(c.state.Env)
+	}
+	for _, name := range sortedKeys(c.plan.Env.Elements()) {
+		if _, before := old[name]; !before && resilience.ServiceEnvName(name) {
+			c.diags.AddAttributeWarning(path.Root("env").AtMapKey(name), "Environment variable of a service", fmt.Sprintf(
+				"%s is a name that Cloud Run gives to services, not to jobs: a library that sees it may take the task for a service. Use another name unless that is meant.", name))
+		}
+	}
+}
+
+// checkBucketPlace warns of a bucket that lies elsewhere than the job: each
+// checkpoint would be slow and billed as traffic. It reads the bucket once, on
+// create or when bucket or location change, and says nothing when it cannot.
+func (r *Resource) checkBucketPlace(ctx context.Context, c *planCheck) {
+	if c.checkpoint == nil || !known(c.checkpoint.Bucket) || !known(c.plan.Location) || r.data.Deferred() {
+		return
+	}
+	if c.before != nil && c.before.Bucket.Equal(c.checkpoint.Bucket) && c.plan.Location.Equal(c.state.Location) {
+		return
+	}
+	bucket, err := r.data.Client.GetBucket(ctx, c.checkpoint.Bucket.ValueString())
+	if err != nil || holds(bucket, c.plan.Location.Canonical()) {
+		return
+	}
+	c.diags.AddAttributeWarning(path.Root("checkpoint").AtName("bucket"), "Checkpoint bucket is not in the job's region", fmt.Sprintf(
+		"Bucket %s is in %s and the job in %s: saving and restoring checkpoints is slower, and traffic between regions is billed. Use a bucket in %[3]s.",
+		bucket.Name, strings.ToLower(bucket.Location), c.plan.Location.Canonical()))
+}
+
+// dualRegions are the predefined pairs. Other codes are not judged.
+var dualRegions = map[string][]string{
+	"NAM4": {"us-central1", "us-east1"}, "EUR4": {"europe-north1", "europe-west4"}, "ASIA1": {"asia-northeast1", "asia-northeast2"},
+}
+
+// holds tells whether a bucket keeps its data in a region, or may.
+func holds(b *storage.Bucket, region string) bool {
+	location := strings.ToUpper(b.Location)
+	if b.CustomPlacementConfig != nil && len(b.CustomPlacementConfig.DataLocations) > 0 {
+		return slices.ContainsFunc(b.CustomPlacementConfig.DataLocations, func(l string) bool { return strings.EqualFold(l, region) })
+	}
+	if pair, ok := dualRegions[location]; ok {
+		return slices.Contains(pair, region)
+	}
+	switch location {
+	case "US":
+		return strings.HasPrefix(region, "us-")
+	case "EU":
+		return strings.HasPrefix(region, "europe-")
+	case "ASIA":
+		return strings.HasPrefix(region, "asia-")
+	}
+	if !strings.Contains(location, "-") {
+		return true // a code that this version does not know
+	}
+	return strings.EqualFold(location, region)
+}

@@ -1,0 +1,126 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+)
+
+// Create reads before it writes, and then makes the account, the grants and the
+// job, in this order: a task that starts before its account may read the bucket
+// does not start at all.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan Model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, d := plan.Timeouts.Create(ctx, operationTimeout)
+	resp.Diagnostics.Append(d...)
+	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.job())...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	w := &work{r: r, diags: &resp.Diagnostics, state: plan, store: func(ctx context.Context, m Model, present []gcp.Grant) diag.Diagnostics {
+		diags := resp.State.Set(ctx, m)
+		diags.Append(notePresent(ctx, resp.Private, present)...)
+		return diags
+	}}
+	w.state.UID, w.state.ServiceAccountUniqueID, w.state.Grants = types.StringNull(), types.StringNull(), grantSet(nil)
+	w.create(ctx, &plan)
+}
+
+func (w *work) create(ctx context.Context, plan *Model) {
+	c := plan.checkpoint(ctx, w.diags)
+	grants, _ := plan.desiredGrants(ctx, w.diags)
+	if w.diags.HasError() || !w.free(ctx, plan) {
+		return
+	}
+	bucket := ""
+	if c != nil {
+		bucket = c.Bucket.ValueString()
+	}
+	if !w.checkBuckets(ctx, bucket, grants) {
+		return
+	}
+	if plan.owned() && !w.account(ctx, plan) {
+		return
+	}
+	if !w.give(ctx, grants, plan.owned()) {
+		return
+	}
+	live, ok := w.createJob(ctx, plan)
+	if !ok {
+		return
+	}
+	w.finish(ctx, plan, flatten(ctx, live, plan, w.diags))
+}
+
+// free makes sure that neither the job's name nor the account's is taken.
+func (w *work) free(ctx context.Context, plan *Model) bool {
+	_, err := w.r.data.Client.GetJob(ctx, plan.job().String())
+	switch {
+	case err == nil:
+		w.reportTaken(plan)
+		return false
+	case !gcp.IsNotFound(err):
+		w.fail("", "Cannot tell whether the job exists", err, "Nothing was created.")
+		return false
+	}
+	if !plan.owned() {
+		return true
+	}
+	var foreign *foreignAccountError
+	if _, err := w.r.findAccount(ctx, plan); errors.As(err, &foreign) {
+		w.reportAccount(err)
+		return false
+	}
+	// Any other trouble with reading the account shows when it is made.
+	return true
+}
+
+// account makes or adopts the owned account and records it.
+func (w *work) account(ctx context.Context, plan *Model) bool {
+	account, err := w.r.ensureAccount(ctx, plan)
+	if err != nil {
+		w.reportAccount(err)
+		return false
+	}
+	w.fresh = account.GetEmail()
+	w.state.ServiceAccountID = plan.ServiceAccountID
+	w.state.ServiceAccountUniqueID = types.StringValue(account.GetUniqueId())
+	w.save(ctx)
+	return true
+}
+
+// finish returns what the plan knew as planned, and the rest as read.
+func (w *work) finish(ctx context.Context, plan *Model, read Model) {
+	m := *plan
+	m.UID = read.UID
+	m.ServiceAccountUniqueID = w.state.ServiceAccountUniqueID
+	if m.EffectiveLabels.IsUnknown() {
+		m.EffectiveLabels = read.EffectiveLabels
+	}
+	if m.CPU.IsUnknown() {
+		m.CPU = read.CPU
+	}
+	if m.Memory.IsUnknown() {
+		m.Memory = read.Memory
+	}
+	if m.Grants.IsUnknown() {
+		m.Grants = grantSet(w.held)
+	}
+	w.state = m
+	w.save(ctx)
+}

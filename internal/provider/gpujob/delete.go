@@ -1,0 +1,74 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+)
+
+// Delete removes the job, then what its account was granted, then the account.
+// Each step finds out by itself that there is nothing left to do.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, d := state.Timeouts.Delete(ctx, operationTimeout)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() || !r.sameWorld(&state, &resp.Diagnostics) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), cancel: state.CancelRunningExecutions.ValueBool(),
+		store: func(ctx context.Context, m Model, _ []gcp.Grant) diag.Diagnostics { return resp.State.Set(ctx, m) }}
+	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) {
+		return
+	}
+	revoked := w.revoke(ctx, w.held)
+	if !revoked || state.ServiceAccountUniqueID.IsNull() {
+		return
+	}
+	w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString())
+}
+
+// deleteJob deletes the job, if it is the one that the state knows or one that
+// an apply made without learning of it. It looks for running executions first.
+func (w *work) deleteJob(ctx context.Context) bool {
+	name := w.state.job().String()
+	if w.state.UID.IsNull() {
+		live, err := w.r.data.Client.GetJob(ctx, name)
+		switch {
+		case gcp.IsNotFound(err):
+			return true
+		case err != nil:
+			w.fail("", "Cannot tell whether the job exists", err, "")
+			return false
+		case !ours(live, &w.state):
+			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
+				"%s exists, but was not made by this resource (its uid is %s). It was not deleted.", name, live.GetUid()))
+			return true
+		}
+	}
+	if !w.clearRuns(ctx, "Destroying the job") {
+		return false
+	}
+	op, err := w.r.data.Client.DeleteJob(ctx, name, "")
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	if err != nil && !gcp.IsNotFound(err) {
+		w.reportJob(&w.state, "Cannot delete the Cloud Run job", err)
+		return false
+	}
+	w.state.UID = types.StringNull()
+	w.save(ctx)
+	return true
+}

@@ -1,0 +1,255 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"google.golang.org/genproto/googleapis/api"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
+)
+
+// What the server fills in where a request leaves it out.
+const (
+	serverTasks   = 1
+	serverRetries = 3
+	serverTimeout = "10m"
+)
+
+// flatten returns prior with everything that the live job says. It is pure. A
+// value that means the same as prior's keeps prior's spelling; null and empty
+// stay as prior has them; labels that prior does not manage, and what only this
+// resource knows (grants, roles, times), are not touched.
+func flatten(ctx context.Context, job *runpb.Job, prior *Model, diags *diag.Diagnostics) Model {
+	m := *prior
+	execution := job.GetTemplate()
+	task := execution.GetTemplate()
+	if task == nil {
+		task = &runpb.TaskTemplate{}
+	}
+	container := &runpb.Container{}
+	if len(task.GetContainers()) > 0 {
+		container = task.GetContainers()[0]
+	}
+
+	if uid := job.GetUid(); uid != "" {
+		m.UID = types.StringValue(uid)
+	}
+	m.Image = types.StringValue(container.GetImage())
+	m.Command = flattenList(container.GetCommand(), prior.Command)
+	m.Args = flattenList(container.GetArgs(), prior.Args)
+	m.Env = flattenEnv(container.GetEnv(), prior.Env)
+	flattenGPU(task, container, prior, &m)
+	m.CPU = flattenQuantity(container.GetResources().GetLimits()[limitCPU], prior.CPU, value.ParseCPU, value.FormatCPU)
+	m.Memory = flattenQuantity(container.GetResources().GetLimits()[limitMemory], prior.Memory, value.ParseMemory, value.FormatMemory)
+	m.TaskCount = types.Int64Value(max(int64(execution.GetTaskCount()), serverTasks))
+	m.Parallelism = flattenParallelism(execution, prior.Parallelism)
+	m.TaskTimeout = flattenTimeout(task, prior.TaskTimeout)
+	m.MaxRetries = types.Int64Value(serverRetries)
+	if r, ok := task.GetRetries().(*runpb.TaskTemplate_MaxRetries); ok {
+		m.MaxRetries = types.Int64Value(int64(r.MaxRetries))
+	}
+	before := prior.checkpoint(ctx, diags)
+	m.Checkpoint = flattenCheckpoint(findCheckpoint(task, container, before), container, before).object(ctx, diags)
+	m.ServiceAccountEmail = types.StringValue(task.GetServiceAccount())
+	if known(prior.ServiceAccount) {
+		m.ServiceAccount = types.StringValue(task.GetServiceAccount())
+	}
+	m.Labels = flattenLabels(job, prior.Labels)
+	m.TerraformLabels = flattenLabels(job, prior.TerraformLabels)
+	m.EffectiveLabels = mapValue(job.GetLabels())
+	m.LaunchStage = flattenStage(job.GetLaunchStage(), prior.LaunchStage)
+	m.identify()
+	m.Exposure = m.exposure()
+	return m
+}
+
+// identify sets what follows from project, location and name.
+func (m *Model) identify() {
+	if !m.named() {
+		return
+	}
+	m.ID = types.StringValue(m.job().String())
+	m.ConsoleURL = types.StringValue(consoleURL(m.job()))
+}
+
+// consoleURL is the job's page in the Google Cloud console.
+func consoleURL(j resourcename.Job) string {
+	return "https://console.cloud.google.com/run/jobs/details/" + url.PathEscape(j.Location) + "/" + url.PathEscape(j.Name) + "?project=" + url.QueryEscape(j.Project)
+}
+
+// flattenList keeps null and empty apart as prior does.
+func flattenList(live []string, prior types.List) types.List {
+	if len(live) == 0 {
+		if known(prior) && len(prior.Elements()) == 0 {
+			return prior
+		}
+		return types.ListNull(types.StringType)
+	}
+	return listValue(live)
+}
+
+// flattenEnv takes the plain variables. Their order means nothing.
+func flattenEnv(live []*runpb.EnvVar, prior types.Map) types.Map {
+	plain := map[string]string{}
+	for _, e := range live {
+		if e.GetValueSource() == nil {
+			plain[e.GetName()] = e.GetValue()
+		}
+	}
+	if len(plain) == 0 {
+		if known(prior) && len(prior.Elements()) == 0 {
+			return prior
+		}
+		return types.MapNull(types.StringType)
+	}
+	return mapValue(plain)
+}
+
+func flattenGPU(task *runpb.TaskTemplate, container *runpb.Container, prior, m *Model) {
+	accelerator := task.GetNodeSelector().GetAccelerator()
+	switch {
+	case accelerator != "":
+		m.GPUType = types.StringValue(accelerator)
+	case container.GetResources().GetLimits()[limitGPU] != "" && known(prior.GPUType) && resilience.HasGPU(prior.GPUType.ValueString()):
+		// A GPU whose type the answer leaves out.
+	default:
+		m.GPUType = types.StringValue(resilience.NoGPU)
+	}
+	// An answer without the switch says nothing: it is either off, or a server
+	// that does not know it.
+	switch {
+	case task.GetGpuZonalRedundancyDisabled():
+		m.GPUZonalRedundancy = types.BoolValue(false)
+	case task.GpuZonalRedundancyDisabled != nil:
+		m.GPUZonalRedundancy = types.BoolValue(true)
+	case !known(prior.GPUZonalRedundancy):
+		m.GPUZonalRedundancy = types.BoolValue(resilience.HasGPU(m.GPUType.ValueString()))
+	}
+}
+
+// flattenQuantity keeps prior's spelling of the same amount.
+func flattenQuantity(live string, prior value.Quantity, parse func(string) (int64, error), format func(int64) string) value.Quantity {
+	n, err := parse(live)
+	if err != nil {
+		if live == "" {
+			return value.NewQuantityNull()
+		}
+		return value.NewQuantity(live)
+	}
+	if known(prior) {
+		if p, err := parse(prior.ValueString()); err == nil && p == n {
+			return prior
+		}
+	}
+	return value.NewQuantity(format(n))
+}
+
+// flattenParallelism reads 0 as unset. A server that writes the number of tasks
+// where nothing was asked for means the same.
+func flattenParallelism(t *runpb.ExecutionTemplate, prior types.Int64) types.Int64 {
+	n := int64(t.GetParallelism())
+	if n == 0 || prior.IsNull() && n >= max(int64(t.GetTaskCount()), serverTasks) {
+		return types.Int64Null()
+	}
+	return types.Int64Value(n)
+}
+
+func flattenTimeout(task *runpb.TaskTemplate, prior value.Duration) value.Duration {
+	if task.GetTimeout() == nil {
+		return value.NewDuration(serverTimeout)
+	}
+	live := task.GetTimeout().AsDuration()
+	if d, err := prior.Duration(); err == nil && d == live {
+		return prior
+	}
+	return value.DurationOf(live)
+}
+
+// flattenCheckpoint reads the volume and its mount. What the API does not hold
+// comes from prior.
+func flattenCheckpoint(volume *runpb.Volume, container *runpb.Container, prior *Checkpoint) *Checkpoint {
+	gcs := volume.GetGcs()
+	if gcs == nil {
+		return nil
+	}
+	c := newCheckpoint()
+	if prior != nil {
+		*c = *prior
+	}
+	c.Bucket = types.StringValue(bucketName(gcs.GetBucket()))
+	c.MountPath = types.StringValue(mountOf(container, volume.GetName()).GetMountPath())
+	prefix := types.StringNull()
+	var options []string
+	for _, o := range gcs.GetMountOptions() {
+		if key, v, _ := strings.Cut(o, "="); key == prefixMountOption && !hasOption(prior, o) {
+			prefix = types.StringValue(strings.Trim(v, "/"))
+			continue
+		}
+		options = append(options, o)
+	}
+	c.Prefix = prefix
+	c.MountOptions = flattenList(options, c.MountOptions)
+	return c
+}
+
+// hasOption tells whether an option is written among the mount options.
+func hasOption(c *Checkpoint, option string) bool {
+	return c != nil && slices.Contains(stringList(c.MountOptions), option)
+}
+
+// newCheckpoint returns a checkpoint with the documented defaults.
+func newCheckpoint() *Checkpoint {
+	return &Checkpoint{
+		Bucket: types.StringNull(), MountPath: types.StringValue(defaultMountPath), Prefix: types.StringNull(),
+		MountOptions: types.ListNull(types.StringType), Role: types.StringValue(defaultRole), Grant: types.BoolNull(),
+		Interval: value.NewDurationNull(), WriteTime: value.NewDurationNull(), RestoreTime: value.NewDurationNull(), WorkTime: value.NewDurationNull(),
+	}
+}
+
+// flattenLabels takes the live values of the labels that prior manages. A label
+// stands on the job and on its executions; where they differ, the one that prior
+// does not have is shown, so that the next apply mends both.
+func flattenLabels(job *runpb.Job, prior types.Map) types.Map {
+	if !known(prior) {
+		return prior
+	}
+	out := map[string]string{}
+	for k, want := range stringMap(prior) {
+		for _, live := range []map[string]string{job.GetLabels(), job.GetTemplate().GetLabels()} {
+			v, ok := live[k]
+			if !ok {
+				delete(out, k)
+				break
+			}
+			out[k] = v
+			if v != want {
+				break
+			}
+		}
+	}
+	return mapValue(out)
+}
+
+// flattenStage keeps a configured stage while the server reports the same or a
+// lower one, and stores nothing where none is configured.
+func flattenStage(live api.LaunchStage, prior types.String) types.String {
+	if !known(prior) {
+		return prior
+	}
+	configured := api.LaunchStage(api.LaunchStage_value[prior.ValueString()])
+	if stageRank(live) <= stageRank(configured) {
+		return prior
+	}
+	return types.StringValue(live.String())
+}

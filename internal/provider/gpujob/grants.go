@@ -1,0 +1,161 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+)
+
+// presentKey is the key in the private state of the grants that a named account
+// had before this resource looked. They are not held and never revoked; without
+// the note, each plan would want to give them again.
+const presentKey = "present_grants"
+
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateWriter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// presentGrants reads the note.
+func presentGrants(ctx context.Context, private privateReader) ([]gcp.Grant, diag.Diagnostics) {
+	raw, diags := private.GetKey(ctx, presentKey)
+	if len(raw) == 0 || diags.HasError() {
+		return nil, diags
+	}
+	var grants []gcp.Grant
+	if err := json.Unmarshal(raw, &grants); err != nil {
+		diags.AddError("Unreadable private state", "The note about grants that were there before cannot be read: "+err.Error()+". Remove the resource from the state and import it again.")
+	}
+	return grants, diags
+}
+
+// notePresent writes the note, or removes it when there is nothing to say.
+func notePresent(ctx context.Context, private privateWriter, grants []gcp.Grant) diag.Diagnostics {
+	if len(grants) == 0 {
+		return private.SetKey(ctx, presentKey, nil)
+	}
+	raw, err := json.Marshal(grants)
+	if err != nil {
+		var diags diag.Diagnostics
+		diags.AddError("Cannot write the private state", err.Error()+".")
+		return diags
+	}
+	return private.SetKey(ctx, presentKey, raw)
+}
+
+// contains compares grants as policies do: addresses without case.
+func contains(grants []gcp.Grant, g gcp.Grant) bool {
+	return slices.ContainsFunc(grants, func(o gcp.Grant) bool {
+		return o.Resource == g.Resource && o.Role == g.Role && strings.EqualFold(o.Member, g.Member)
+	})
+}
+
+// without returns the grants that are not among others.
+func without(grants, others []gcp.Grant) []gcp.Grant {
+	var out []gcp.Grant
+	for _, g := range grants {
+		if !contains(others, g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// The rights that a caller needs on a bucket to grant a role on it.
+var policyRights = []string{"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"}
+
+// checkBuckets makes sure, before anything is written, that the checkpoint
+// bucket is there, and that the caller may set the policy of each bucket that a
+// grant is for.
+func (w *work) checkBuckets(ctx context.Context, bucket string, grants []gcp.Grant) bool {
+	if bucket != "" {
+		_, err := w.r.data.Client.GetBucket(ctx, bucket)
+		switch {
+		case gcp.IsNotFound(err):
+			w.fail("checkpoint.bucket", "No such bucket", err, fmt.Sprintf(
+				"Nothing was created. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order. (The bucket is %s.)", bucket))
+			return false
+		case err != nil && !gcp.IsPermissionDenied(err):
+			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was created.")
+			return false
+		}
+	}
+	for _, g := range grants {
+		name := bucketName(g.Resource)
+		held, err := w.r.data.Client.BucketPermissions(ctx, name, policyRights)
+		if err != nil {
+			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was created.")
+			return false
+		}
+		var missing []string
+		for _, right := range policyRights {
+			if !slices.Contains(held, right) {
+				missing = append(missing, right)
+			}
+		}
+		if len(missing) > 0 {
+			w.report("checkpoint.bucket", "Not allowed to grant a role on the bucket", fmt.Sprintf(
+				"The job's account %s needs %s on bucket %s, and the account that Terraform runs as may not grant it: it lacks %s there. Nothing was created.\n\n"+
+					"Give the account that Terraform runs as roles/storage.admin on the bucket, or grant the role otherwise and set checkpoint.grant = false.",
+				strings.TrimPrefix(g.Member, "serviceAccount:"), g.Role, name, strings.Join(missing, " and ")))
+			return false
+		}
+	}
+	return true
+}
+
+// give adds grants and records each in the state as soon as it is there. A grant
+// that a named account has already is noted, and not recorded.
+func (w *work) give(ctx context.Context, grants []gcp.Grant, owned bool) bool {
+	for _, g := range grants {
+		added, err := w.r.data.Client.AddMember(ctx, g, w.freshAccount()...)
+		// A write is tried only where the role was missing: one that may have
+		// worked is ours to revoke.
+		switch {
+		case added || owned && err == nil || err != nil && gcp.IsAmbiguous(err):
+			w.held = append(without(w.held, []gcp.Grant{g}), g)
+			w.present = without(w.present, []gcp.Grant{g})
+			w.state.Grants = grantSet(w.held)
+			w.save(ctx)
+		case err == nil:
+			w.present = append(without(w.present, []gcp.Grant{g}), g)
+			w.save(ctx)
+		}
+		if err != nil {
+			w.fail("checkpoint", "Cannot grant a role on the checkpoint bucket", err, "")
+			return false
+		}
+	}
+	return true
+}
+
+// revoke takes grants away. One that cannot be revoked stays in the state, and
+// the next apply tries again; the others go on.
+func (w *work) revoke(ctx context.Context, grants []gcp.Grant) bool {
+	ok := true
+	for _, g := range grants {
+		_, err := w.r.data.Client.RemoveMember(ctx, g)
+		if err != nil && !gcp.IsNotFound(err) {
+			w.fail("grants", "Cannot revoke a role", err, fmt.Sprintf(
+				"%s still has %s on %s. It stays in the state, and the next apply tries again.", g.Member, g.Role, g.Resource))
+			ok = false
+			continue
+		}
+		w.held = without(w.held, []gcp.Grant{g})
+		w.state.Grants = grantSet(w.held)
+		w.save(ctx)
+	}
+	return ok
+}

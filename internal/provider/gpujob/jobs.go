@@ -1,0 +1,214 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+)
+
+const (
+	// imageSettles is how long a create goes on when the service agent may not
+	// read the image yet: a grant that was made a moment ago takes minutes to
+	// reach it, by the text of the refusal itself.
+	imageSettles = 2 * time.Minute
+	// updateAttempts is how often an update reads and writes again after
+	// somebody else changed the job.
+	updateAttempts = 3
+)
+
+// createJob makes the job and waits until it is ready.
+func (w *work) createJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
+	pauses := gcp.Backoff{Initial: 5 * time.Second, Max: 30 * time.Second, Budget: imageSettles, Clock: w.r.data.Clock}.Start()
+	for {
+		live, err := w.sendCreate(ctx, plan)
+		if err == nil {
+			return live, true
+		}
+		// Only what the API accepted can be tried again, by making it anew: the
+		// job is there, failed, and an equal update would change nothing.
+		if w.state.UID.IsNull() || !imageUnreadable(err) || !pauses.Wait(ctx, 0) || !w.dropFailed(ctx) {
+			w.reportJob(plan, "Cannot create the Cloud Run job", err)
+			return nil, false
+		}
+	}
+}
+
+// sendCreate makes the job once. The state knows it as soon as the API does.
+func (w *work) sendCreate(ctx context.Context, plan *Model) (*runpb.Job, error) {
+	job := expand(ctx, plan, w.diags)
+	name := plan.job()
+	op, err := w.r.data.Client.CreateJob(ctx, name.Parent(), name.Name, job, w.freshAccount()...)
+	switch {
+	case err == nil:
+		w.applied(ctx, plan, op.Job())
+		live, err := op.Wait(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return live, notReady(live)
+	case !gcp.IsAmbiguous(err):
+		return nil, err
+	}
+	// The answer was lost: the job may be there, or come. What the state says
+	// must cover both.
+	w.save(ctx)
+	live, readErr := w.r.data.Client.GetJob(ctx, name.String())
+	if readErr != nil || !satisfies(ctx, live, plan) {
+		return nil, err
+	}
+	w.applied(ctx, plan, live)
+	return w.awaitReady(ctx, plan)
+}
+
+// dropFailed deletes a job that could not become ready, to make it anew.
+func (w *work) dropFailed(ctx context.Context) bool {
+	op, err := w.r.data.Client.DeleteJob(ctx, w.state.job().String(), "")
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	if err != nil && !gcp.IsNotFound(err) {
+		return false
+	}
+	w.state.UID = types.StringNull()
+	w.save(ctx)
+	return true
+}
+
+// updateJob changes what is managed on the live job and waits until it is
+// ready. It writes with the etag that it read, so that nobody's change is lost;
+// after a conflict, or a lost answer, it reads again. A job that is not there is
+// made.
+func (w *work) updateJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
+	prior := w.state
+	pauses := gcp.Backoff{Clock: w.r.data.Clock}.Start()
+	for attempt := 1; ; attempt++ {
+		live, err := w.r.data.Client.GetJob(ctx, plan.job().String())
+		if gcp.IsNotFound(err) {
+			w.state.UID = types.StringNull()
+			return w.createJob(ctx, plan)
+		}
+		if err == nil && attempt > 1 && satisfies(ctx, live, plan) {
+			w.applied(ctx, plan, live)
+			live, err = w.awaitReady(ctx, plan)
+			return w.ended(plan, live, err)
+		}
+		if err == nil {
+			var op *gcp.JobOperation
+			op, err = w.r.data.Client.UpdateJob(ctx, overlay(ctx, live, &prior, plan, w.diags), w.freshAccount()...)
+			if err == nil {
+				w.applied(ctx, plan, op.Job())
+				live, err = op.Wait(ctx)
+				if err == nil {
+					err = notReady(live)
+				}
+				return w.ended(plan, live, err)
+			}
+		}
+		if attempt == updateAttempts || !gcp.IsConflict(err) && !gcp.IsAmbiguous(err) || !pauses.Wait(ctx, 0) {
+			return w.ended(plan, nil, err)
+		}
+	}
+}
+
+func (w *work) ended(plan *Model, live *runpb.Job, err error) (*runpb.Job, bool) {
+	if err != nil {
+		w.reportJob(plan, "Cannot update the Cloud Run job", err)
+		return nil, false
+	}
+	return live, true
+}
+
+// applied records that the API has taken the job as planned. Grants, account and
+// the uid are what they are.
+func (w *work) applied(ctx context.Context, plan *Model, live *runpb.Job) {
+	before := w.state
+	w.state = *plan
+	w.state.UID = before.UID
+	if live.GetUid() != "" {
+		w.state.UID = types.StringValue(live.GetUid())
+	}
+	w.state.Grants = grantSet(w.held)
+	w.state.ServiceAccountID, w.state.ServiceAccountUniqueID = before.ServiceAccountID, before.ServiceAccountUniqueID
+	if w.state.EffectiveLabels.IsUnknown() {
+		w.state.EffectiveLabels = mapValue(live.GetLabels())
+	}
+	w.save(ctx)
+}
+
+// awaitReady reads the job until it is reconciled. It is for a job whose
+// operation is not known, because the answer that named it was lost.
+func (w *work) awaitReady(ctx context.Context, plan *Model) (*runpb.Job, error) {
+	pauses := gcp.Backoff{Initial: 500 * time.Millisecond, Max: 10 * time.Second, Clock: w.r.data.Clock}.Start()
+	for {
+		live, err := w.r.data.Client.GetJob(ctx, plan.job().String())
+		if err != nil {
+			return nil, err
+		}
+		if !live.GetReconciling() {
+			return live, notReady(live)
+		}
+		if !pauses.Wait(ctx, 0) {
+			return nil, &gcp.Error{Op: "wait for Cloud Run job", Resource: plan.job().String(), Code: codes.DeadlineExceeded,
+				Message: "stopped waiting; the job is still being set up", Ambiguous: true, Err: ctx.Err()}
+		}
+	}
+}
+
+// notReady returns an error for a job that is reconciled and not ready.
+func notReady(live *runpb.Job) error {
+	t := live.GetTerminalCondition()
+	if t.GetState() != runpb.Condition_CONDITION_FAILED {
+		return nil
+	}
+	return &gcp.Error{Op: "set up Cloud Run job", Resource: live.GetName(), Code: codes.FailedPrecondition, Message: t.GetMessage()}
+}
+
+// satisfies tells whether a live job is what the plan asks for.
+func satisfies(ctx context.Context, live *runpb.Job, plan *Model) bool {
+	var diags diag.Diagnostics
+	read := flatten(ctx, live, plan, &diags)
+	return sameRequest(ctx, &read, plan, &diags) && !diags.HasError()
+}
+
+// sameRequest tells whether two models ask for the same job.
+func sameRequest(ctx context.Context, a, b *Model, diags *diag.Diagnostics) bool {
+	return proto.Equal(expand(ctx, a, diags), expand(ctx, b, diags))
+}
+
+// ours tells whether a job that the state does not know by its uid was made by
+// this resource, by an apply that did not learn of it.
+func ours(live *runpb.Job, state *Model) bool {
+	task := live.GetTemplate().GetTemplate()
+	return len(task.GetContainers()) > 0 && task.GetContainers()[0].GetImage() == state.Image.ValueString() &&
+		task.GetServiceAccount() == state.ServiceAccountEmail.ValueString()
+}
+
+// reportTaken says that the name of the job is in use.
+func (w *work) reportTaken(m *Model) {
+	w.report("name", "Job exists already", fmt.Sprintf(
+		"The Cloud Run job %s exists and is not in the state. Nothing of it was changed. Import it to manage it here, or choose another name.\n\n"+
+			"  terraform import ADDRESS %[1]s\n\nor, in the configuration:\n\n  import {\n    to = ADDRESS\n    id = \"%[1]s\"\n  }\n\nwhere ADDRESS is this resource's, such as resilientjob_gpu_job.%[2]s.",
+		m.job(), addressName(m.Name.ValueString())))
+}
+
+// addressName makes a name that Terraform accepts of a job's.
+func addressName(s string) string {
+	out := []byte(s)
+	for i, c := range out {
+		if c == '-' {
+			out[i] = '_'
+		}
+	}
+	return string(out)
+}

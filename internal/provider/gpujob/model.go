@@ -1,0 +1,285 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
+)
+
+// Model is the resource as configuration, plan and state hold it.
+type Model struct {
+	ID                      types.String   `tfsdk:"id"`
+	UID                     types.String   `tfsdk:"uid"`
+	Name                    types.String   `tfsdk:"name"`
+	Project                 types.String   `tfsdk:"project"`
+	Location                value.Location `tfsdk:"location"`
+	Image                   types.String   `tfsdk:"image"`
+	Command                 types.List     `tfsdk:"command"`
+	Args                    types.List     `tfsdk:"args"`
+	Env                     types.Map      `tfsdk:"env"`
+	GPUType                 types.String   `tfsdk:"gpu_type"`
+	GPUZonalRedundancy      types.Bool     `tfsdk:"gpu_zonal_redundancy"`
+	CPU                     value.Quantity `tfsdk:"cpu"`
+	Memory                  value.Quantity `tfsdk:"memory"`
+	TaskCount               types.Int64    `tfsdk:"task_count"`
+	Parallelism             types.Int64    `tfsdk:"parallelism"`
+	TaskTimeout             value.Duration `tfsdk:"task_timeout"`
+	MaxRetries              types.Int64    `tfsdk:"max_retries"`
+	Checkpoint              types.Object   `tfsdk:"checkpoint"`
+	ServiceAccount          types.String   `tfsdk:"service_account"`
+	ServiceAccountID        types.String   `tfsdk:"service_account_id"`
+	ServiceAccountEmail     types.String   `tfsdk:"service_account_email"`
+	ServiceAccountUniqueID  types.String   `tfsdk:"service_account_unique_id"`
+	Labels                  types.Map      `tfsdk:"labels"`
+	TerraformLabels         types.Map      `tfsdk:"terraform_labels"`
+	EffectiveLabels         types.Map      `tfsdk:"effective_labels"`
+	LaunchStage             types.String   `tfsdk:"launch_stage"`
+	CancelRunningExecutions types.Bool     `tfsdk:"cancel_running_executions"`
+	ConsoleURL              types.String   `tfsdk:"console_url"`
+	Grants                  types.Set      `tfsdk:"grants"`
+	Exposure                types.Object   `tfsdk:"exposure"`
+	Timeouts                timeouts.Value `tfsdk:"timeouts"`
+}
+
+// Checkpoint is the attribute checkpoint.
+type Checkpoint struct {
+	Bucket       types.String   `tfsdk:"bucket"`
+	MountPath    types.String   `tfsdk:"mount_path"`
+	Prefix       types.String   `tfsdk:"prefix"`
+	MountOptions types.List     `tfsdk:"mount_options"`
+	Role         types.String   `tfsdk:"role"`
+	Grant        types.Bool     `tfsdk:"grant"`
+	Interval     value.Duration `tfsdk:"interval"`
+	WriteTime    value.Duration `tfsdk:"write_time"`
+	RestoreTime  value.Duration `tfsdk:"restore_time"`
+	WorkTime     value.Duration `tfsdk:"work_time"`
+}
+
+var (
+	checkpointTypes = map[string]attr.Type{
+		"bucket": types.StringType, "mount_path": types.StringType, "prefix": types.StringType,
+		"mount_options": types.ListType{ElemType: types.StringType}, "role": types.StringType, "grant": types.BoolType,
+		"interval": value.DurationType{}, "write_time": value.DurationType{}, "restore_time": value.DurationType{}, "work_time": value.DurationType{},
+	}
+	grantTypes    = map[string]attr.Type{"resource": types.StringType, "role": types.StringType, "member": types.StringType}
+	grantType     = types.ObjectType{AttrTypes: grantTypes}
+	exposureTypes = map[string]attr.Type{"attempts": types.Int64Type, "gpu_hours": types.Float64Type, "task_hours": types.Float64Type}
+)
+
+// known tells whether an attribute has a value that can be used.
+func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+
+// job returns the job's name. It is complete only when project, location and
+// name are known.
+func (m *Model) job() resourcename.Job {
+	return resourcename.Job{Project: m.Project.ValueString(), Location: m.Location.Canonical(), Name: m.Name.ValueString()}
+}
+
+// named tells whether project, location and name are all known.
+func (m *Model) named() bool { return known(m.Project) && known(m.Location) && known(m.Name) }
+
+// checkpoint returns the attribute checkpoint; nil when it is null or unknown.
+func (m *Model) checkpoint(ctx context.Context, diags *diag.Diagnostics) *Checkpoint {
+	if !known(m.Checkpoint) {
+		return nil
+	}
+	var c Checkpoint
+	diags.Append(m.Checkpoint.As(ctx, &c, basetypes.ObjectAsOptions{})...)
+	return &c
+}
+
+// object returns the checkpoint as an attribute value.
+func (c *Checkpoint) object(ctx context.Context, diags *diag.Diagnostics) types.Object {
+	if c == nil {
+		return types.ObjectNull(checkpointTypes)
+	}
+	o, d := types.ObjectValueFrom(ctx, checkpointTypes, c)
+	diags.Append(d...)
+	return o
+}
+
+// owned tells whether the account is made and owned by this resource. It is
+// false while the configuration is not known.
+func (m *Model) owned() bool { return m.ServiceAccount.IsNull() }
+
+// ownedEmail returns the e-mail of the owned account.
+func (m *Model) ownedEmail() string {
+	return resourcename.ServiceAccountEmail(m.Project.ValueString(), m.ServiceAccountID.ValueString())
+}
+
+// grantsRoles tells whether this resource gives roles on a bucket: by default
+// to the account that it makes, and not to a named one, which may be shared.
+func (m *Model) grantsRoles(c *Checkpoint) bool {
+	if known(c.Grant) {
+		return c.Grant.ValueBool()
+	}
+	return m.owned()
+}
+
+// desiredGrants returns what the configuration asks for; ok is false while a
+// part of it is not known.
+func (m *Model) desiredGrants(ctx context.Context, diags *diag.Diagnostics) (grants []gcp.Grant, ok bool) {
+	if m.Checkpoint.IsUnknown() || m.ServiceAccount.IsUnknown() {
+		return nil, false
+	}
+	c := m.checkpoint(ctx, diags)
+	if c == nil {
+		return nil, true
+	}
+	if c.Grant.IsUnknown() {
+		return nil, false
+	}
+	if !m.grantsRoles(c) {
+		return nil, true
+	}
+	if !known(c.Bucket) || !known(c.Role) || !known(m.ServiceAccountEmail) {
+		return nil, false
+	}
+	return []gcp.Grant{{
+		Resource: resourcename.Bucket{Name: c.Bucket.ValueString()}.String(),
+		Role:     c.Role.ValueString(),
+		Member:   resourcename.ServiceAccount{Email: m.ServiceAccountEmail.ValueString()}.Member(),
+	}}, true
+}
+
+// grants returns the attribute grants; nothing when it is null or unknown.
+func (m *Model) grants(ctx context.Context, diags *diag.Diagnostics) []gcp.Grant {
+	if !known(m.Grants) {
+		return nil
+	}
+	var elements []struct {
+		Resource string `tfsdk:"resource"`
+		Role     string `tfsdk:"role"`
+		Member   string `tfsdk:"member"`
+	}
+	diags.Append(m.Grants.ElementsAs(ctx, &elements, false)...)
+	out := make([]gcp.Grant, 0, len(elements))
+	for _, e := range elements {
+		out = append(out, gcp.Grant(e))
+	}
+	return out
+}
+
+// grantSet makes the attribute grants.
+func grantSet(grants []gcp.Grant) types.Set {
+	elements := make([]attr.Value, 0, len(grants))
+	for _, g := range grants {
+		elements = append(elements, types.ObjectValueMust(grantTypes, map[string]attr.Value{
+			"resource": types.StringValue(g.Resource), "role": types.StringValue(g.Role), "member": types.StringValue(g.Member),
+		}))
+	}
+	return types.SetValueMust(grantType, elements)
+}
+
+// exposure computes the attribute exposure; unknown while a part of it is.
+func (m *Model) exposure() types.Object {
+	timeout, err := m.TaskTimeout.Duration()
+	if err != nil || !known(m.GPUType) || !known(m.TaskCount) || !known(m.MaxRetries) {
+		return types.ObjectUnknown(exposureTypes)
+	}
+	e, err := resilience.Expose(m.GPUType.ValueString(), m.TaskCount.ValueInt64(), m.MaxRetries.ValueInt64(), timeout)
+	if err != nil {
+		// What no job can have is refused elsewhere, at the attribute to blame.
+		return types.ObjectNull(exposureTypes)
+	}
+	return types.ObjectValueMust(exposureTypes, map[string]attr.Value{
+		"attempts": types.Int64Value(e.Attempts), "gpu_hours": types.Float64Value(e.GPUHours), "task_hours": types.Float64Value(e.TaskHours),
+	})
+}
+
+// timeout returns the task timeout; zero when it has no usable value.
+func (m *Model) timeout() time.Duration {
+	d, err := m.TaskTimeout.Duration()
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// stringMap returns the known elements of a map of strings.
+func stringMap(m types.Map) map[string]string {
+	out := make(map[string]string, len(m.Elements()))
+	for k, v := range m.Elements() {
+		if s, ok := v.(types.String); ok && known(s) {
+			out[k] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// mapValue makes a map attribute.
+func mapValue(m map[string]string) types.Map {
+	elements := make(map[string]attr.Value, len(m))
+	for k, v := range m {
+		elements[k] = types.StringValue(v)
+	}
+	return types.MapValueMust(types.StringType, elements)
+}
+
+// stringList returns the elements of a list of strings.
+func stringList(l types.List) []string {
+	var out []string
+	for _, v := range l.Elements() {
+		if s, ok := v.(types.String); ok {
+			out = append(out, s.ValueString())
+		}
+	}
+	return out
+}
+
+// listValue makes a list attribute.
+func listValue(l []string) types.List {
+	elements := make([]attr.Value, 0, len(l))
+	for _, s := range l {
+		elements = append(elements, types.StringValue(s))
+	}
+	return types.ListValueMust(types.StringType, elements)
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// settled returns m with every unknown computed attribute set to null, as a
+// state must be while the rest is still being made.
+func (m Model) settled() Model {
+	for _, s := range []*types.String{&m.ID, &m.UID, &m.Project, &m.ServiceAccountID, &m.ServiceAccountEmail, &m.ServiceAccountUniqueID, &m.ConsoleURL} {
+		if s.IsUnknown() {
+			*s = types.StringNull()
+		}
+	}
+	if m.Location.IsUnknown() {
+		m.Location = value.NewLocationNull()
+	}
+	for _, q := range []*value.Quantity{&m.CPU, &m.Memory} {
+		if q.IsUnknown() {
+			*q = value.NewQuantityNull()
+		}
+	}
+	for _, l := range []*types.Map{&m.TerraformLabels, &m.EffectiveLabels} {
+		if l.IsUnknown() {
+			*l = types.MapNull(types.StringType)
+		}
+	}
+	if m.Grants.IsUnknown() {
+		m.Grants = grantSet(nil)
+	}
+	if m.Exposure.IsUnknown() {
+		m.Exposure = types.ObjectNull(exposureTypes)
+	}
+	return m
+}

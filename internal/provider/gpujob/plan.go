@@ -1,0 +1,270 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
+)
+
+// ModifyPlan computes what the plan can know (account, labels, grants, exposure,
+// CPU and memory), decides about replacement, and says what cannot work. No
+// planned value depends on an answer of the API; those only cause warnings.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if r.data == nil {
+		return
+	}
+	var state *Model
+	if !req.State.Raw.IsNull() {
+		state = &Model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	}
+	if req.Plan.Raw.IsNull() {
+		if state != nil && !resp.Diagnostics.HasError() {
+			r.warnRunning(ctx, state, "The destroy", &resp.Diagnostics)
+		}
+		return
+	}
+	var config, plan Model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	present, d := presentGrants(ctx, req.Private)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+
+	p := planner{data: r.data, config: &config, state: state, plan: &plan, present: present}
+	p.compute(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	replaced := p.replacement()
+	resp.RequiresReplace.Append(replaced...)
+
+	r.checkPlan(ctx, &config, state, &plan, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	switch {
+	case state == nil:
+	case len(replaced) > 0 || !plan.Name.Equal(state.Name):
+		r.warnRunning(ctx, state, "The replacement", &resp.Diagnostics)
+	case r.revokes(ctx, state, &plan, &resp.Diagnostics):
+		r.warnRunning(ctx, state, "The update", &resp.Diagnostics)
+	}
+}
+
+// planner computes planned values from configuration, state and provider.
+type planner struct {
+	data                *providerdata.Data
+	config, state, plan *Model
+	// present are grants that were there before this resource looked.
+	present []gcp.Grant
+}
+
+func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
+	p.place(diags)
+	if diags.HasError() {
+		return
+	}
+	p.plan.ID, p.plan.ConsoleURL = types.StringUnknown(), types.StringUnknown()
+	p.plan.identify()
+	p.resources()
+	p.account()
+	p.labels()
+	p.plan.UID = p.kept(func(m *Model) types.String { return m.UID })
+	if p.plan.UID.IsUnknown() || p.state == nil || !p.plan.TerraformLabels.Equal(p.state.TerraformLabels) || p.state.EffectiveLabels.IsNull() {
+		p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
+	} else {
+		p.plan.EffectiveLabels = p.state.EffectiveLabels
+	}
+	p.grants(ctx, diags)
+	p.plan.Exposure = p.plan.exposure()
+}
+
+// kept returns the state's value of an id that the API gives out, or unknown
+// where there is none: the thing is missing and will be made.
+func (p *planner) kept(of func(*Model) types.String) types.String {
+	if p.state != nil && known(of(p.state)) {
+		return of(p.state)
+	}
+	return types.StringUnknown()
+}
+
+// place fills project and location from the provider. A resource that is there
+// already stays where it is while the provider names no other place.
+func (p *planner) place(diags *diag.Diagnostics) {
+	if p.config.Project.IsNull() {
+		switch {
+		case p.data.Project != "":
+			p.plan.Project = types.StringValue(p.data.Project)
+		case p.state != nil:
+			p.plan.Project = p.state.Project
+		default:
+			p.data.DefaultProject(diags, path.Root("project"))
+			p.plan.Project = types.StringUnknown()
+		}
+	}
+	if p.config.Location.IsNull() {
+		switch {
+		case p.state != nil && (p.data.Region == "" || p.state.Location.Canonical() == value.CanonicalLocation(p.data.Region)):
+			p.plan.Location = p.state.Location
+		case p.data.Region != "":
+			p.plan.Location = value.NewLocation(p.data.Region)
+		default:
+			p.data.DefaultLocation(diags, path.Root("location"))
+			p.plan.Location = value.NewLocationUnknown()
+		}
+	}
+}
+
+// replacement returns the attributes whose change makes a new job. The name is
+// the schema's.
+func (p *planner) replacement() path.Paths {
+	var out path.Paths
+	if p.state == nil {
+		return nil
+	}
+	if !p.plan.Project.Equal(p.state.Project) {
+		out = append(out, path.Root("project"))
+	}
+	if p.plan.Location.IsUnknown() || p.plan.Location.Canonical() != p.state.Location.Canonical() {
+		out = append(out, path.Root("location"))
+	}
+	return out
+}
+
+// moved tells whether the plan names another job than the state.
+func (p *planner) moved() bool {
+	return p.state != nil && (len(p.replacement()) > 0 || !p.plan.Name.Equal(p.state.Name))
+}
+
+// resources fills CPU and memory from the row of the planned GPU type. A type
+// that the table does not know gets what the server fills in.
+func (p *planner) resources() {
+	if p.plan.GPUType.IsUnknown() {
+		if p.config.CPU.IsNull() {
+			p.plan.CPU = value.NewQuantityUnknown()
+		}
+		if p.config.Memory.IsNull() {
+			p.plan.Memory = value.NewQuantityUnknown()
+		}
+		return
+	}
+	row, ok := resilience.LookupGPU(p.plan.GPUType.ValueString())
+	same := p.state != nil && p.plan.GPUType.Equal(p.state.GPUType)
+	choose := func(byTable string, state value.Quantity) value.Quantity {
+		switch {
+		case ok && known(state) && equalQuantity(state, byTable):
+			return state
+		case ok:
+			return value.NewQuantity(byTable)
+		case same && known(state):
+			return state
+		}
+		return value.NewQuantityUnknown()
+	}
+	var cpu, memory value.Quantity
+	if p.state != nil {
+		cpu, memory = p.state.CPU, p.state.Memory
+	}
+	if p.config.CPU.IsNull() {
+		p.plan.CPU = choose(row.DefaultCPU, cpu)
+	}
+	if p.config.Memory.IsNull() {
+		p.plan.Memory = choose(row.DefaultMemory, memory)
+	}
+}
+
+func equalQuantity(q value.Quantity, s string) bool {
+	a, err := q.Quantity()
+	b, errB := value.ParseQuantity(s)
+	return err == nil && errB == nil && a.Cmp(b) == 0
+}
+
+// account plans who the job runs as.
+func (p *planner) account() {
+	m := p.plan
+	switch {
+	case m.ServiceAccount.IsUnknown():
+		m.ServiceAccountID, m.ServiceAccountEmail, m.ServiceAccountUniqueID = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		return
+	case !m.owned():
+		m.ServiceAccountID, m.ServiceAccountEmail, m.ServiceAccountUniqueID = types.StringNull(), m.ServiceAccount, types.StringNull()
+		return
+	}
+	if p.config.ServiceAccountID.IsNull() {
+		switch {
+		case p.state != nil && !p.moved() && known(p.state.ServiceAccountID):
+			// The id of an account that is there already stays.
+			m.ServiceAccountID = p.state.ServiceAccountID
+		case m.named():
+			m.ServiceAccountID = types.StringValue(resourcename.ServiceAccountID(m.Project.ValueString(), m.Location.Canonical(), m.Name.ValueString()))
+		default:
+			m.ServiceAccountID = types.StringUnknown()
+		}
+	}
+	m.ServiceAccountEmail, m.ServiceAccountUniqueID = types.StringUnknown(), types.StringUnknown()
+	if known(m.ServiceAccountID) && known(m.Project) {
+		m.ServiceAccountEmail = types.StringValue(m.ownedEmail())
+	}
+	if p.state != nil && !p.moved() && m.ServiceAccountID.Equal(p.state.ServiceAccountID) && known(p.state.ServiceAccountUniqueID) {
+		m.ServiceAccountUniqueID = p.state.ServiceAccountUniqueID
+	}
+}
+
+// labels adds the provider's labels to the configured ones.
+func (p *planner) labels() {
+	if p.config.Labels.IsUnknown() || !p.data.Knows("default_labels") {
+		p.plan.TerraformLabels = types.MapUnknown(types.StringType)
+		return
+	}
+	elements := make(map[string]attr.Value, len(p.data.DefaultLabels))
+	for k, v := range p.data.DefaultLabels {
+		elements[k] = types.StringValue(v)
+	}
+	maps.Copy(elements, p.plan.Labels.Elements())
+	p.plan.TerraformLabels = types.MapValueMust(types.StringType, elements)
+}
+
+// grants plans what the resource will hold: what the configuration asks for. A
+// named account may have the role already, in which case nothing is recorded;
+// that cannot be known before it is looked at.
+func (p *planner) grants(ctx context.Context, diags *diag.Diagnostics) {
+	desired, ok := p.plan.desiredGrants(ctx, diags)
+	if !ok {
+		p.plan.Grants = types.SetUnknown(grantType)
+		return
+	}
+	var held []gcp.Grant
+	if p.state != nil {
+		held = p.state.grants(ctx, diags)
+	}
+	var planned []gcp.Grant
+	for _, g := range desired {
+		switch {
+		case p.plan.owned() || contains(held, g):
+			planned = append(planned, g)
+		case contains(p.present, g):
+		default:
+			p.plan.Grants = types.SetUnknown(grantType)
+			return
+		}
+	}
+	p.plan.Grants = grantSet(planned)
+}

@@ -1,0 +1,127 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+)
+
+// Read compares the state with what is there: job, account and grants. It
+// removes the resource only when all of them are gone. A missing job leaves uid
+// null, a missing account its unique id; the plan then shows what will be made.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.job())...)
+	limit, d := state.Timeouts.Read(ctx, operationTimeout)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() || !r.data.CanRead(&resp.Diagnostics) || !r.sameWorld(&state, &resp.Diagnostics) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	present, d := presentGrants(ctx, req.Private)
+	resp.Diagnostics.Append(d...)
+	m := state
+	if !r.readJob(ctx, &m, &resp.Diagnostics) || !r.readAccount(ctx, &m, &resp.Diagnostics) {
+		return
+	}
+	held := r.stillGranted(ctx, m.grants(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	present = r.stillGranted(ctx, present, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.Grants = grantSet(held)
+	if m.UID.IsNull() && m.ServiceAccountUniqueID.IsNull() && len(held) == 0 {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(notePresent(ctx, resp.Private, present)...)
+}
+
+// readJob brings m up to date with the live job, and says when the job is not
+// fit to run.
+func (r *Resource) readJob(ctx context.Context, m *Model, diagnostics *diag.Diagnostics) bool {
+	live, err := r.data.Client.GetJob(ctx, m.job().String())
+	gone := gcp.IsNotFound(err) || err == nil && live.GetDeleteTime().IsValid()
+	switch {
+	case gone || err == nil && m.UID.IsNull() && !ours(live, m):
+		// A job of the same name that somebody else made meanwhile is not ours.
+		m.UID = types.StringNull()
+		return true
+	case err != nil:
+		diags.Error(diagnostics, path.Empty(), "Cannot read the Cloud Run job", err, "")
+		return false
+	}
+	*m = flatten(ctx, live, m, diagnostics)
+	warnNotReady(live, m, diagnostics)
+	return !diagnostics.HasError()
+}
+
+func warnNotReady(live *runpb.Job, m *Model, diagnostics *diag.Diagnostics) {
+	if live.GetReconciling() || notReady(live) == nil {
+		return
+	}
+	diagnostics.AddWarning("Cloud Run job is not ready", fmt.Sprintf(
+		"Cloud Run says of %s: %s\n\nRuns of the job may fail until this is mended and the job is updated again.", m.job(), live.GetTerminalCondition().GetMessage()))
+}
+
+// readAccount looks for the owned account. One of the same name with another
+// unique id is another account: ours only when it carries our marker.
+func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.Diagnostics) bool {
+	if !known(m.ServiceAccountID) || m.ServiceAccountUniqueID.IsNull() {
+		return true
+	}
+	account, err := r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail())
+	switch {
+	case gcp.IsNotFound(err):
+		m.ServiceAccountUniqueID = types.StringNull()
+	case err != nil:
+		diags.Error(diagnostics, path.Root("service_account_email"), "Cannot read the job's service account", err, "")
+		return false
+	case account.GetUniqueId() == m.ServiceAccountUniqueID.ValueString():
+	case account.GetDescription() == marker(m):
+		m.ServiceAccountUniqueID = types.StringValue(account.GetUniqueId())
+	default:
+		m.ServiceAccountUniqueID = types.StringNull()
+	}
+	return true
+}
+
+// stillGranted drops the grants that the policies no longer have. Where a policy
+// may not be read, what is recorded stays.
+func (r *Resource) stillGranted(ctx context.Context, grants []gcp.Grant, diagnostics *diag.Diagnostics) []gcp.Grant {
+	var out []gcp.Grant
+	for _, g := range grants {
+		has, err := r.data.Client.HasMember(ctx, g)
+		switch {
+		case gcp.IsNotFound(err):
+			continue
+		case gcp.IsPermissionDenied(err):
+			diags.Warning(diagnostics, path.Root("grants"), "Cannot look at a grant", err, "The grant is taken to be as recorded.")
+		case err != nil:
+			diags.Error(diagnostics, path.Root("grants"), "Cannot look at a grant", err, "")
+			return nil
+		case !has:
+			continue
+		}
+		out = append(out, g)
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*Resource)(nil)
+	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*Resource)(nil)
+	_ resource.ResourceWithIdentity       = (*Resource)(nil)
+	_ resource.ResourceWithImportState    = (*Resource)(nil)
+)
+
+// NewResource returns the managed resource resilientjob_gpu_job.
+func NewResource() resource.Resource { return &Resource{} }
+
+// Resource is a Cloud Run job with the account and the grants that it needs.
+type Resource struct{ data *providerdata.Data }
+
+// Metadata sets the type name.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_gpu_job"
+}
+
+// Configure takes over the configured provider.
+func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.data = providerdata.FromResource(req, resp)
+}
+
+// sameWorld refuses to go on with a resource of the other world: what was made
+// on the emulator is not looked for on Google Cloud, nor the other way round. A
+// variable left in a shell must not make Terraform forget, or change, real
+// resources.
+func (r *Resource) sameWorld(m *Model, diags *diag.Diagnostics) bool {
+	for _, id := range []string{m.UID.ValueString(), m.ServiceAccountUniqueID.ValueString()} {
+		if id == "" || gcp.EmulatorUID(id) == r.data.Emulator {
+			continue
+		}
+		there, here, remedy := "on Google Cloud", "the emulator", "Unset RESILIENTJOB_EMULATOR_HOST to work with it."
+		if !r.data.Emulator {
+			there, here = "on the emulator", "Google Cloud"
+			remedy = "Set RESILIENTJOB_EMULATOR_HOST to work with it, or remove it from the state with \"terraform state rm\" if that emulator is gone."
+		}
+		diags.AddAttributeError(path.Root("uid"), "Resource of another world",
+			"The state's job "+m.job().String()+" was made "+there+" (id "+id+"), and the provider is configured for "+here+". Nothing was changed. "+remedy)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,283 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
+)
+
+// The documented defaults. Import writes them, because the framework applies
+// none there.
+const (
+	defaultGPUType    = resilience.DefaultGPU
+	defaultTasks      = 1
+	defaultTimeout    = "1h"
+	defaultRetries    = 3
+	defaultMountPath  = "/checkpoints"
+	defaultRole       = "roles/storage.objectUser"
+	operationTimeout  = 20 * time.Minute
+	checkpointVolume  = "checkpoint"
+	prefixMountOption = "only-dir"
+)
+
+// Schema describes the attributes.
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A Cloud Run job for long GPU work that survives interruptions: the job, the service account that it runs as (unless one is named) and the grants " +
+			"that the account needs on the checkpoint bucket.\n\n" +
+			"Cloud Run does not migrate GPU tasks: its weekly maintenance stops them. A job of many hours survives when its program saves checkpoints to the mounted bucket and the job has retries left.\n\n" +
+			"Destroying the job, or revoking what its account was granted, is refused while an execution runs (see `cancel_running_executions`).",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				MarkdownDescription: "Name of the job: up to 63 lower-case letters, digits and hyphens, a letter first. Changing it makes a new job.",
+				Required:            true,
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Validators:          []validator.String{value.Parses("a job name", "Invalid job name", resourcename.CheckJob)},
+			},
+			"project": schema.StringAttribute{
+				MarkdownDescription: "Google Cloud project. Default: the provider's `project`. Changing it makes a new job.",
+				Optional:            true, Computed: true,
+				Validators: []validator.String{value.Parses("a project id", "Invalid project", resourcename.CheckProject)},
+			},
+			"location": schema.StringAttribute{
+				MarkdownDescription: "Region of the job, such as `us-central1`. Default: the provider's `region`. Changing it makes a new job.",
+				CustomType:          value.LocationType{},
+				Optional:            true, Computed: true,
+				PlanModifiers: []planmodifier.String{value.KeepEqual()},
+				Validators:    []validator.String{value.IsLocation()},
+			},
+			"image": schema.StringAttribute{
+				MarkdownDescription: "Container image. Cloud Run resolves a tag to a digest each time the job runs.",
+				Required:            true,
+				Validators:          []validator.String{value.Parses("a container image", "Invalid image", checkImage)},
+			},
+			"command": schema.ListAttribute{
+				MarkdownDescription: "Program to start instead of the image's entry point.",
+				ElementType:         types.StringType, Optional: true,
+				Validators: []validator.List{listvalidator.NoNullValues()},
+			},
+			"args": schema.ListAttribute{
+				MarkdownDescription: "Arguments of the program.",
+				ElementType:         types.StringType, Optional: true,
+				Validators: []validator.List{listvalidator.NoNullValues()},
+			},
+			"env": schema.MapAttribute{
+				MarkdownDescription: "Environment variables. " + reservedEnvText,
+				ElementType:         types.StringType, Optional: true,
+				Validators: []validator.Map{environment{}},
+			},
+			"gpu_type": schema.StringAttribute{
+				MarkdownDescription: fmt.Sprintf("GPU of each task: %s. `\"none\"` makes a job without GPU, for rehearsals. Another type is passed on with a warning. Default: `%q`.", gpuNames(), defaultGPUType),
+				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultGPUType),
+				Validators: []validator.String{value.Parses("a GPU type", "Invalid GPU type", checkGPUType)},
+			},
+			"gpu_zonal_redundancy": schema.BoolAttribute{
+				MarkdownDescription: "Reserve capacity in a second zone. Cloud Run documents GPU jobs without it, and it needs a quota of its own. Only sent for jobs with a GPU. Default: `false`.",
+				Optional:            true, Computed: true, Default: booldefault.StaticBool(false),
+			},
+			"cpu": schema.StringAttribute{
+				MarkdownDescription: "vCPUs of each task, such as `\"8\"` or `\"8000m\"`. " + resourceDefaults(func(g resilience.GPU) string { return g.DefaultCPU }),
+				CustomType:          value.QuantityType{},
+				Optional:            true, Computed: true,
+				PlanModifiers: []planmodifier.String{value.KeepEqual()},
+				Validators:    []validator.String{value.IsCPU()},
+			},
+			"memory": schema.StringAttribute{
+				MarkdownDescription: "Memory of each task, such as `\"32Gi\"`. " + resourceDefaults(func(g resilience.GPU) string { return g.DefaultMemory }),
+				CustomType:          value.QuantityType{},
+				Optional:            true, Computed: true,
+				PlanModifiers: []planmodifier.String{value.KeepEqual()},
+				Validators:    []validator.String{value.IsMemory()},
+			},
+			"task_count": schema.Int64Attribute{
+				MarkdownDescription: fmt.Sprintf("Number of tasks of an execution, 1 to %d. Default: `%d`.", resilience.MaxTasks, defaultTasks),
+				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultTasks),
+				Validators: []validator.Int64{count{least: 1, why: "An execution has at least one task."}},
+			},
+			"parallelism": schema.Int64Attribute{
+				MarkdownDescription: "How many tasks may run at the same time, at most `task_count`. Unset: as many as quota allows.",
+				Optional:            true,
+				Validators:          []validator.Int64{count{least: 1, why: "Leave the attribute out to let as many tasks run as quota allows."}},
+			},
+			"task_timeout": schema.StringAttribute{
+				MarkdownDescription: fmt.Sprintf("How long one attempt of a task may run, such as `\"12h\"`. Each retry has the full time again. At most %s; with a GPU %s are documented (preview above %s). Default: `%q`.",
+					value.FormatDuration(resilience.MaxTimeout), value.FormatDuration(resilience.MaxGPUTimeout), value.FormatDuration(resilience.MaxGPUTimeoutGA), defaultTimeout),
+				CustomType: value.DurationType{},
+				Optional:   true, Computed: true, Default: stringdefault.StaticString(defaultTimeout),
+				PlanModifiers: []planmodifier.String{value.KeepEqual()},
+				Validators:    []validator.String{value.IsDuration()},
+			},
+			"max_retries": schema.Int64Attribute{
+				MarkdownDescription: fmt.Sprintf("How often a failed or interrupted task is started again, 0 to %d. A timeout uses up a retry, too. Default: `%d`.", resilience.MaxRetries, defaultRetries),
+				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultRetries),
+				Validators: []validator.Int64{count{least: 0, why: "Write 0 for a single attempt."}},
+			},
+			"checkpoint": checkpointAttribute(),
+			"service_account": schema.StringAttribute{
+				MarkdownDescription: "E-mail of an existing service account to run as. When unset, the provider makes an account for this job and deletes it with the job. Changing it changes the job in place.",
+				Optional:            true,
+				Validators: []validator.String{
+					value.Parses("the e-mail of a service account", "Invalid service account", resourcename.CheckServiceAccount),
+				},
+			},
+			"service_account_id": schema.StringAttribute{
+				MarkdownDescription: "Id of the account that the provider makes. Default: the first 21 characters of the job's name, a hyphen and a hash of project, location and name. Excludes `service_account`.",
+				Optional:            true, Computed: true,
+				Validators: []validator.String{
+					value.Parses("the id of a service account", "Invalid service account id", resourcename.CheckServiceAccountID),
+				},
+			},
+			"labels": schema.MapAttribute{
+				MarkdownDescription: "Labels of the job and of its executions. Only the configured keys are managed; the provider's `default_labels` are added.",
+				ElementType:         types.StringType, Optional: true,
+				Validators: []validator.Map{value.IsLabels()},
+			},
+			"launch_stage": schema.StringAttribute{
+				MarkdownDescription: "Launch stage of the features that the job may use: `\"GA\"`, `\"BETA\"` or `\"ALPHA\"`. When unset, the lowest stage that the features in use need is sent, and nothing is stored.",
+				Optional:            true,
+				Validators: []validator.String{stringvalidator.OneOf(
+					string(resilience.StageGA), string(resilience.StageBeta), string(resilience.StageAlpha))},
+			},
+			"cancel_running_executions": schema.BoolAttribute{
+				MarkdownDescription: "Cancel running executions where a destroy, or an update that revokes a grant or removes an account, would end or break them. With `false` that is refused. " +
+					"The value in the *state* counts: set it, apply, then destroy. Changing it sends nothing. Default: `false`.",
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+			},
+			"id":                        computedString("Full name, `projects/PROJECT/locations/LOCATION/jobs/NAME`."),
+			"uid":                       computedString("Unique id that Cloud Run gave the job. Null while the job is missing."),
+			"service_account_email":     computedString("E-mail of the account that the job runs as."),
+			"service_account_unique_id": computedString("Unique id of the account that the provider made. Null for a named account."),
+			"console_url":               computedString("Page of the job in the Google Cloud console."),
+			"terraform_labels": schema.MapAttribute{
+				MarkdownDescription: "`labels` and the provider's `default_labels`: every label that this configuration manages.",
+				ElementType:         types.StringType, Computed: true,
+			},
+			"effective_labels": schema.MapAttribute{
+				MarkdownDescription: "Every label of the job, also those of other clients.",
+				ElementType:         types.StringType, Computed: true,
+			},
+			"grants":   grantsAttribute(),
+			"exposure": exposureAttribute(),
+			"timeouts": timeouts.AttributesAll(ctx),
+		},
+	}
+}
+
+func computedString(description string) schema.StringAttribute {
+	return schema.StringAttribute{MarkdownDescription: description, Computed: true}
+}
+
+func checkpointAttribute() schema.SingleNestedAttribute {
+	duration := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{
+			MarkdownDescription: description, CustomType: value.DurationType{}, Optional: true,
+			PlanModifiers: []planmodifier.String{value.KeepEqual()},
+			Validators:    []validator.String{value.IsDuration()},
+		}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "Where the program saves its checkpoints: a bucket that is mounted into each task. " +
+			"Several tasks, and an attempt that is still ending beside the next one, write to the same mount: keep `CLOUD_RUN_TASK_INDEX` in the path, since of two writers of one object the last wins.",
+		Optional: true,
+		Attributes: map[string]schema.Attribute{
+			"bucket": schema.StringAttribute{
+				MarkdownDescription: "Name of the bucket, without `gs://`. It must exist before the job.",
+				Required:            true,
+				Validators:          []validator.String{value.Parses("the name of a bucket", "Invalid bucket name", resourcename.CheckBucket)},
+			},
+			"mount_path": schema.StringAttribute{
+				MarkdownDescription: fmt.Sprintf("Absolute path under which each task sees the bucket. Default: `%q`.", defaultMountPath),
+				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultMountPath),
+				Validators: []validator.String{value.Parses("a mount path", "Invalid mount path", checkMountPath)},
+			},
+			"prefix": schema.StringAttribute{
+				MarkdownDescription: "Folder of the bucket to mount instead of the whole bucket, such as `\"runs/42\"`.",
+				Optional:            true,
+				Validators:          []validator.String{value.Parses("a folder of the bucket", "Invalid prefix", checkPrefix)},
+			},
+			"mount_options": schema.ListAttribute{
+				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. With `enable-streaming-writes=false` or a file cache, frameworks that write a checkpoint out of order find room for it.",
+				ElementType:         types.StringType, Optional: true,
+				Validators: []validator.List{listvalidator.NoNullValues(), mountOptions{}},
+			},
+			"role": schema.StringAttribute{
+				MarkdownDescription: fmt.Sprintf("Role that the account is granted on the bucket. Default: `%q`.", defaultRole),
+				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultRole),
+				Validators: []validator.String{value.Parses("a role", "Invalid role", checkRole)},
+			},
+			"grant": schema.BoolAttribute{
+				MarkdownDescription: "Whether to grant the role. Default: `true` for the account that the provider makes, `false` for a named `service_account` (two jobs that share an account must not revoke each other's grants).",
+				Optional:            true,
+			},
+			"interval":     duration("How much work the program does between two checkpoints. Not sent: the plan checks with it that an attempt can save at least once."),
+			"write_time":   duration("How long the program takes to write a checkpoint. Not sent."),
+			"restore_time": duration("How long an attempt takes until it has read a checkpoint. Not sent."),
+			"work_time":    duration("How long a task works in all. Not sent: the plan checks with it whether `max_retries` are enough."),
+		},
+	}
+}
+
+func grantsAttribute() schema.SetNestedAttribute {
+	return schema.SetNestedAttribute{
+		MarkdownDescription: "The grants that this resource holds. A grant that was there before, for a named account, is not among them and is never revoked.",
+		Computed:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"resource": computedString("What the role is granted on, such as `projects/_/buckets/NAME`."),
+			"role":     computedString("The role."),
+			"member":   computedString("Who has it, `serviceAccount:EMAIL`."),
+		}},
+	}
+}
+
+func exposureAttribute() schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "The most that one execution can use: every attempt of every task, each for the full timeout. Known at plan.",
+		Computed:            true,
+		Attributes: map[string]schema.Attribute{
+			"attempts":   schema.Int64Attribute{MarkdownDescription: "`task_count` × (`max_retries` + 1).", Computed: true},
+			"gpu_hours":  schema.Float64Attribute{MarkdownDescription: "Hours of GPU time; each attempt is billed in full.", Computed: true},
+			"task_hours": schema.Float64Attribute{MarkdownDescription: "Hours of all attempts.", Computed: true},
+		},
+	}
+}
+
+// gpuNames lists the GPU types of the table for a description.
+func gpuNames() string {
+	var names []string
+	for _, g := range resilience.GPUTypes() {
+		if resilience.HasGPU(g.Name) {
+			names = append(names, fmt.Sprintf("`%q` (%s)", g.Name, g.Title))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// resourceDefaults lists what each GPU type has by default.
+func resourceDefaults(of func(resilience.GPU) string) string {
+	var defaults []string
+	for _, g := range resilience.GPUTypes() {
+		defaults = append(defaults, fmt.Sprintf("`%q` for `%s`", of(g), g.Name))
+	}
+	return "Default, by the planned `gpu_type`: " + strings.Join(defaults, ", ") + "."
+}

@@ -1,0 +1,168 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+)
+
+// Update changes what differs: new account and new grants first, then the job,
+// then what is no longer needed is taken away. A change of what only this
+// resource knows makes no call.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var state, plan Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, d := plan.Timeouts.Update(ctx, operationTimeout)
+	resp.Diagnostics.Append(d...)
+	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.job())...)
+	present, d := presentGrants(ctx, req.Private)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() || !r.sameWorld(&state, &resp.Diagnostics) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), present: present,
+		cancel: state.CancelRunningExecutions.ValueBool(),
+		store: func(ctx context.Context, m Model, present []gcp.Grant) diag.Diagnostics {
+			diags := resp.State.Set(ctx, m)
+			diags.Append(notePresent(ctx, resp.Private, present)...)
+			return diags
+		}}
+	w.update(ctx, state, &plan)
+}
+
+// change is what an update has to do.
+type change struct {
+	job     bool
+	account bool
+	give    []gcp.Grant
+	revoke  []gcp.Grant
+	// dropAccount is the unique id of an owned account that is not used any
+	// more; empty for none.
+	dropAccount string
+}
+
+// difference compares state and plan.
+func (w *work) difference(ctx context.Context, state, plan *Model) change {
+	desired, _ := plan.desiredGrants(ctx, w.diags)
+	c := change{
+		job:     plan.UID.IsUnknown() || !sameRequest(ctx, state, plan, w.diags),
+		account: plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
+		give:    without(without(desired, w.held), w.present),
+		revoke:  without(w.held, desired),
+	}
+	if known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
+		c.dropAccount = state.ServiceAccountUniqueID.ValueString()
+	}
+	w.present = without(w.present, without(w.present, desired)) // notes about grants that are not wanted any more
+	return c
+}
+
+func (w *work) update(ctx context.Context, state Model, plan *Model) {
+	c := w.difference(ctx, &state, plan)
+	if w.diags.HasError() {
+		return
+	}
+	if known(state.UID) && (len(c.revoke) > 0 || c.dropAccount != "") && !w.clearRuns(ctx, "Taking a grant or the account away") {
+		return
+	}
+	if len(c.give) > 0 && !w.checkBuckets(ctx, bucketName(c.give[0].Resource), c.give) {
+		return
+	}
+	if c.account && !w.newAccount(ctx, plan, c.dropAccount != "") {
+		return
+	}
+	if !w.give(ctx, c.give, plan.owned()) {
+		return
+	}
+	read := state
+	if c.job {
+		live, ok := w.updateJob(ctx, plan)
+		if !ok {
+			return
+		}
+		read = flatten(ctx, live, plan, w.diags)
+	}
+	revoked := w.revoke(ctx, c.revoke)
+	if c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) || !revoked {
+		// The state keeps what is still there, so that the next apply removes it.
+		return
+	}
+	if c.dropAccount != "" && plan.owned() {
+		// The account that is used now could not be recorded beside the old one.
+		if !w.account(ctx, plan) {
+			return
+		}
+	}
+	if !plan.owned() {
+		w.state.ServiceAccountUniqueID = types.StringNull()
+	}
+	w.finish(ctx, plan, read)
+}
+
+// newAccount makes the owned account. While an old one of another name is still
+// to be removed the state goes on knowing that one: this one is found again by
+// its marker, the old one would be lost.
+func (w *work) newAccount(ctx context.Context, plan *Model, replaces bool) bool {
+	if !replaces {
+		return w.account(ctx, plan)
+	}
+	account, err := w.r.ensureAccount(ctx, plan)
+	if err != nil {
+		w.reportAccount(err)
+		return false
+	}
+	w.fresh = account.GetEmail()
+	return true
+}
+
+// dropAccount deletes an account of ours, and only that very one.
+func (w *work) dropAccount(ctx context.Context, uniqueID string) bool {
+	err := w.r.data.Client.DeleteServiceAccount(ctx, w.state.Project.ValueString(), uniqueID)
+	if err != nil && !gcp.IsNotFound(err) {
+		w.fail("service_account_unique_id", "Cannot delete the service account", err, "The account stays in the state, and the next apply tries again.")
+		return false
+	}
+	w.state.ServiceAccountUniqueID = types.StringNull()
+	w.save(ctx)
+	return true
+}
+
+// revokes tells whether an update takes away what running executions may need.
+func (r *Resource) revokes(ctx context.Context, state, plan *Model, diagnostics *diag.Diagnostics) bool {
+	if known(state.ServiceAccountUniqueID) && !plan.ServiceAccountID.IsUnknown() && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
+		return true
+	}
+	desired, ok := plan.desiredGrants(ctx, diagnostics)
+	return ok && len(without(state.grants(ctx, diagnostics), desired)) > 0
+}
+
+// reportJob adds the error of a job call, at the attribute that is to blame
+// where the text tells.
+func (w *work) reportJob(m *Model, summary string, err error) {
+	if gcp.IsAlreadyExists(err) && !gcp.IsAmbiguous(err) {
+		w.reportTaken(m)
+		return
+	}
+	at, hint := explain(m, err)
+	p := path.Empty()
+	if at != "" {
+		p = attribute(at)
+	}
+	diags.Error(w.diags, p, summary, err, hint)
+}

@@ -1,0 +1,73 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+)
+
+// work is one create, update or delete on its way. Each step that has made or
+// removed something changes state and calls save, so that the response holds
+// what is true when a later step fails.
+type work struct {
+	r     *Resource
+	diags *diag.Diagnostics
+	// state is what is true now.
+	state Model
+	// held and present are the grants of the state and the note about those
+	// that were there before.
+	held, present []gcp.Grant
+	// store writes state and note into the response.
+	store func(context.Context, Model, []gcp.Grant) diag.Diagnostics
+	// fresh is the e-mail of an account that was made or adopted just now.
+	fresh string
+	// cancel permits to cancel running executions. It is read from the state.
+	cancel bool
+}
+
+func (w *work) save(ctx context.Context) {
+	// What is in the response must not depend on whether time is left.
+	w.diags.Append(w.store(context.WithoutCancel(ctx), w.state.settled(), w.present)...)
+}
+
+// freshAccount lets calls wait until they see the new account.
+func (w *work) freshAccount() []gcp.Option {
+	if w.fresh == "" {
+		return nil
+	}
+	return []gcp.Option{gcp.FreshAccount(w.fresh)}
+}
+
+// attribute makes a path of a dotted name; "" is no path.
+func attribute(name string) path.Path {
+	if name == "" {
+		return path.Empty()
+	}
+	p := path.Empty()
+	for _, step := range strings.Split(name, ".") {
+		p = p.AtName(step)
+	}
+	return p
+}
+
+// fail adds an error for err at an attribute.
+func (w *work) fail(at, summary string, err error, hint string) {
+	diags.Error(w.diags, attribute(at), summary, err, hint)
+}
+
+// report adds an error in our own words at an attribute.
+func (w *work) report(at, summary, detail string) {
+	if at == "" {
+		w.diags.AddError(summary, detail)
+		return
+	}
+	w.diags.AddAttributeError(attribute(at), summary, detail)
+}
