@@ -154,7 +154,7 @@ var isExecutionName = value.Parses("the name of an execution within its job, suc
 func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m DataModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.HasError() || !d.data.CanAnswer(&resp.Diagnostics) {
 		return
 	}
 	job, err := resourcename.ParseJob(m.Job.ValueString(), d.data.Defaults())
@@ -197,8 +197,12 @@ func (d *DataSource) find(ctx context.Context, diagnostics *diag.Diagnostics, jo
 		diags.Error(diagnostics, path.Empty(), "Cannot read the execution", err, "")
 		return nil
 	}
-	if _, jobErr := d.data.Client.GetJob(ctx, job.String()); gcp.IsNotFound(jobErr) {
+	switch _, jobErr := d.data.Client.GetJob(ctx, job.String()); {
+	case gcp.IsNotFound(jobErr):
 		diags.Error(diagnostics, path.Root("job"), "Job does not exist", jobErr, "Write the name of a job that exists in the provider's project and region, or its full name.")
+		return nil
+	case jobErr != nil:
+		diags.Error(diagnostics, path.Empty(), "Cannot read the job", jobErr, "")
 		return nil
 	}
 	if name == "" {

@@ -117,6 +117,20 @@ func (d *Data) CanRead(diags *diag.Diagnostics) bool {
 	return false
 }
 
+// CanAnswer reports whether a data source can be read. It has no state to keep:
+// while the provider's configuration is not known well enough, an error says
+// how to put the reading off until apply.
+func (d *Data) CanAnswer(diags *diag.Diagnostics) bool {
+	if !d.Deferred() && d.Knows("project") && d.Knows("region") {
+		return true
+	}
+	diags.AddError("Provider configuration not known yet", fmt.Sprintf(
+		"The provider's configuration is not known before apply (%s), so that this data source cannot be read in the plan.\n\n"+
+			"Add depends_on with the resource that the provider's configuration comes from: Terraform then reads the data source during apply.",
+		strings.Join(d.Unknown, ", ")))
+	return false
+}
+
 // FromResource returns the data for a resource, or nil before the provider is
 // configured.
 func FromResource(req resource.ConfigureRequest, resp *resource.ConfigureResponse) *Data {

@@ -107,6 +107,22 @@ func TestDeferred(t *testing.T) {
 			t.Errorf("%v: the refresh says %v", test.unknown, diags)
 		}
 	}
+	for _, test := range []struct {
+		unknown []string
+		want    bool
+	}{
+		{nil, true},
+		{[]string{"default_labels"}, true},
+		{[]string{"project"}, false},
+		{[]string{"region"}, false},
+		{[]string{"credentials"}, false},
+	} {
+		data := providerdata.Data{Unknown: test.unknown}
+		var diags diag.Diagnostics
+		if data.CanAnswer(&diags) != test.want || diags.HasError() == test.want {
+			t.Errorf("%v: a data source gets %v", test.unknown, diags)
+		}
+	}
 	data := providerdata.Data{Unknown: []string{"region"}}
 	if data.Knows("region") || !data.Knows("project") {
 		t.Error("region is unknown, project is known")
