@@ -4,21 +4,824 @@
 package run_test
 
 import (
+	"errors"
+	"path"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
 
-func TestRunSucceeds(t *testing.T) {
+func executionOf(t *testing.T, op *longrunningpb.Operation) *runpb.Execution {
+	t.Helper()
+	e := &runpb.Execution{}
+	if err := op.GetMetadata().UnmarshalTo(e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+var executionForm = regexp.MustCompile(`^train-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+
+func TestRunFirstAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	job := w.create(func(j *runpb.Job) { j.Template.Labels = map[string]string{"team": "ml"} })
+	w.SetTiming(run.Timing{Import: -1})
+	_, op := w.run()
+	e := executionOf(t, op)
+	id := path.Base(e.GetName())
+	if !executionForm.MatchString(id) || e.GetName() != jobFull+"/executions/"+id {
+		t.Errorf("name %q", e.GetName())
+	}
+	want := &runpb.Execution{
+		Name: e.GetName(), Uid: e.GetUid(), Creator: "emulator@example.com", Generation: 1,
+		Labels: map[string]string{"team": "ml"}, CreateTime: e.GetCreateTime(), UpdateTime: e.GetCreateTime(),
+		LaunchStage: job.GetLaunchStage(), Job: jobID, Parallelism: 1, TaskCount: 1, Reconciling: true,
+		Conditions: []*runpb.Condition{{Type: "Completed", State: runpb.Condition_CONDITION_PENDING}},
+		LogUri: "https://console.cloud.google.com/logs/viewer?project=demo&advancedFilter=resource.type%3D%22cloud_run_job%22%0A" +
+			"resource.labels.job_name%3D%22train%22%0Aresource.labels.location%3D%22us-central1%22%0A" +
+			"labels.%22run.googleapis.com%2Fexecution_name%22%3D%22" + id + "%22",
+		Etag:     e.GetEtag(),
+		Template: proto.CloneOf(task(job)),
+	}
+	want.Template.Containers[0].Image = e.GetTemplate().GetContainers()[0].GetImage()
+	if diff := cmp.Diff(want, e, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.HasPrefix(want.Template.Containers[0].Image, "us-docker.pkg.dev/demo/apps/train@sha256:") {
+		t.Errorf("image %q", want.Template.Containers[0].Image)
+	}
+	if got := task(w.Job(jobFull)).GetContainers()[0].GetImage(); got != anImage {
+		t.Errorf("the job's image became %q", got)
+	}
+	now := w.Job(jobFull)
+	if now.GetExecutionCount() != 1 || now.GetEtag() != job.GetEtag() {
+		t.Errorf("job after the run: %v", now)
+	}
+	ref := &runpb.ExecutionReference{Name: id, CreateTime: e.GetCreateTime(), CompletionStatus: runpb.ExecutionReference_EXECUTION_PENDING}
+	if diff := cmp.Diff(ref, now.GetLatestCreatedExecution(), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if w.isDone(op) {
+		t.Error("the operation is done before the execution")
+	}
+}
+
+// at is what a condition of the tests' clock has.
+func cond(kind string, state runpb.Condition_State, after time.Duration, message string, reason ...runpb.Condition_ExecutionReason) *runpb.Condition {
+	c := &runpb.Condition{Type: kind, State: state, Message: message, LastTransitionTime: timestamppb.New(start.Add(after))}
+	if len(reason) > 0 {
+		c.Reasons = &runpb.Condition_ExecutionReason_{ExecutionReason: reason[0]}
+	}
+	return c
+}
+
+const (
+	pending     = runpb.Condition_CONDITION_PENDING
+	reconciling = runpb.Condition_CONDITION_RECONCILING
+	succeeded   = runpb.Condition_CONDITION_SUCCEEDED
+	failed      = runpb.Condition_CONDITION_FAILED
+)
+
+// sameConditions compares without the order, which nobody may rely on, and to the
+// millisecond: change times differ by microseconds under a clock that stands.
+func sameConditions(t *testing.T, want, got []*runpb.Condition) {
+	t.Helper()
+	round := func(list []*runpb.Condition) map[string]*runpb.Condition {
+		m := map[string]*runpb.Condition{}
+		for _, c := range list {
+			c = proto.CloneOf(c)
+			c.LastTransitionTime = timestamppb.New(c.GetLastTransitionTime().AsTime().Truncate(time.Millisecond))
+			m[c.GetType()] = c
+		}
+		return m
+	}
+	if diff := cmp.Diff(round(want), round(got), protocmp.Transform()); diff != "" {
+		t.Errorf("conditions: %s", diff)
+	}
+}
+
+// The phases of an execution, with the times that its messages speak of.
+func TestPhases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create()
+	w.SetTiming(run.Timing{Import: 63605 * time.Millisecond, Provision: 2 * time.Second, Start: 56030 * time.Millisecond})
 	name, op := w.run()
+	waits := "Waiting for execution to complete."
+	e := w.await(name, func(e *runpb.Execution) bool { return len(e.GetConditions()) == 4 })
+	sameConditions(t, []*runpb.Condition{
+		cond("Completed", reconciling, 0, waits), cond("ResourcesAvailable", reconciling, 0, ""),
+		cond("Started", reconciling, 0, ""), cond("ContainerReady", reconciling, 0, ""),
+	}, e.GetConditions())
+	if e.GetStartTime() != nil || e.GetRunningCount() != 0 || !e.GetReconciling() {
+		t.Errorf("pending: %v", e)
+	}
+
+	w.advance(63605 * time.Millisecond)
+	e = w.await(name, has("ContainerReady", succeeded))
+	sameConditions(t, []*runpb.Condition{
+		cond("Completed", reconciling, 0, waits), cond("ResourcesAvailable", reconciling, 0, ""),
+		cond("Started", reconciling, 0, ""), cond("ContainerReady", succeeded, 63605*time.Millisecond, "Imported container image in 1m3.6s."),
+	}, e.GetConditions())
+
+	w.advance(2 * time.Second)
+	e = w.await(name, has("ResourcesAvailable", succeeded))
+	if got := e.GetStartTime().AsTime().Sub(start).Truncate(time.Millisecond); got != 65605*time.Millisecond {
+		t.Errorf("startTime after %v: it is set when tasks are scheduled, before Started", got)
+	}
+	if e.GetRunningCount() != 0 {
+		t.Errorf("%d tasks run", e.GetRunningCount())
+	}
+	if c := condition(w.task(name, "0").GetConditions(), "Completed"); c.GetState() != pending {
+		t.Errorf("a scheduled task: %v", c)
+	}
+
+	w.advance(56030 * time.Millisecond)
 	a := w.attempt(name, "0")
+	e = w.await(name, has("Started", succeeded))
+	running := []*runpb.Condition{
+		cond("Completed", reconciling, 0, waits),
+		cond("ResourcesAvailable", succeeded, 65605*time.Millisecond, "Provisioned imported containers."),
+		cond("Started", succeeded, 121635*time.Millisecond, "Started deployed execution in 56.03s."),
+		cond("ContainerReady", succeeded, 63605*time.Millisecond, "Imported container image in 1m3.6s."),
+	}
+	sameConditions(t, running, e.GetConditions())
+	if e.GetRunningCount() != 1 || !e.GetReconciling() || e.GetCompletionTime() != nil || e.GetObservedGeneration() != 1 {
+		t.Errorf("running: %v", e)
+	}
+	if s := w.Job(jobFull).GetLatestCreatedExecution().GetCompletionStatus(); s != runpb.ExecutionReference_EXECUTION_RUNNING {
+		t.Errorf("the job says %v", s)
+	}
+
+	w.clock.Advance(38225 * time.Millisecond)
 	a.Exit(0)
+	e = w.finished(name)
+	running[0] = cond("Completed", succeeded, 159860*time.Millisecond, "Execution completed successfully in 1m34.25s.")
+	sameConditions(t, running, e.GetConditions())
+	if e.GetReconciling() || e.GetSucceededCount() != 1 || e.GetRunningCount() != 0 || e.GetFailedCount() != 0 || e.GetCompletionTime() == nil {
+		t.Errorf("succeeded: %v", e)
+	}
+	last := &runpb.Execution{}
+	w.response(op, last)
+	if diff := cmp.Diff(e, last, protocmp.Transform()); diff != "" {
+		t.Errorf("the response is another execution: %s", diff)
+	}
+	ref := w.Job(jobFull).GetLatestCreatedExecution()
+	if ref.GetCompletionStatus() != runpb.ExecutionReference_EXECUTION_SUCCEEDED || !proto.Equal(ref.GetCompletionTime(), e.GetCompletionTime()) {
+		t.Errorf("the job says %v", ref)
+	}
+
+	// The image is in the cache now.
+	w.SetTiming(run.Timing{})
+	name, _ = w.run()
+	w.attempt(name, "0").Exit(0)
+	if m := condition(w.finished(name).GetConditions(), "ContainerReady").GetMessage(); m != "Imported container image." {
+		t.Errorf("message of a cached image: %q", m)
+	}
+}
+
+func has(kind string, state runpb.Condition_State) func(*runpb.Execution) bool {
+	return func(e *runpb.Execution) bool { return condition(e.GetConditions(), kind).GetState() == state }
+}
+
+// advance waits until somebody waits for the clock, and moves it.
+func (w *world) advance(d time.Duration) {
+	w.t.Helper()
+	if err := w.clock.BlockUntilContext(w.ctx, 1); err != nil {
+		w.t.Fatal(err)
+	}
+	w.clock.Advance(d)
+}
+
+// Every way in which an execution of one task ends (the tables of executions and
+// of attempts).
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	type end struct {
+		completed *runpb.Condition
+		result    *runpb.TaskAttemptResult
+		task      *runpb.Condition
+		code      codes.Code // of the operation
+		audit     codes.Code
+		ref       runpb.ExecutionReference_CompletionStatus
+	}
+	status := func(code codes.Code, message string) *runpb.TaskAttemptResult {
+		return result(code, message, 0, 0)
+	}
+	const nonZero = runpb.Condition_NON_ZERO_EXIT_CODE
+	const failedRef = runpb.ExecutionReference_EXECUTION_FAILED
+	msg := func(code, text string) string {
+		return "Task EXECUTION-task0 failed with exit code: " + code + " and message: " + text
+	}
+	exitText, timeoutText := "The container exited with an error.", "The configured timeout was reached."
+	memoryText, internalText := "The configured memory limit was reached.", "Internal error."
+	for name, tt := range map[string]struct {
+		behaviour run.Behaviour
+		do        func(w *world, name string, a *runner.ScriptedAttempt)
+		want      end
+	}{
+		"exit 0": {
+			do: func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Exit(0) },
+			want: end{
+				completed: cond("Completed", succeeded, 0, "Execution completed successfully in 0s."),
+				result:    status(codes.OK, ""), task: cond("Completed", succeeded, 0, ""),
+				ref: runpb.ExecutionReference_EXECUTION_SUCCEEDED,
+			},
+		},
+		"exit 0, old form": {
+			behaviour: run.Behaviour{MessageForm: run.Messages2024},
+			do:        func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Exit(0) },
+			want: end{
+				completed: cond("Completed", succeeded, 0, ""),
+				result:    status(codes.OK, ""), task: cond("Completed", succeeded, 0, ""),
+				ref: runpb.ExecutionReference_EXECUTION_SUCCEEDED,
+			},
+		},
+		"exit 1 (case 44)": {
+			do: func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Exit(1) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("1", exitText), nonZero),
+				result:    result(codes.Aborted, exitText, 1, 0), task: cond("Completed", failed, 0, exitText, nonZero),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"exit 1, old form": {
+			behaviour: run.Behaviour{MessageForm: run.Messages2024},
+			do:        func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Exit(1) },
+			want: end{
+				completed: cond("Completed", failed, 0, "Task EXECUTION-task0 failed with message: "+exitText, nonZero),
+				result:    result(codes.Aborted, exitText, 1, 0), task: cond("Completed", failed, 0, exitText, nonZero),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"timeout": {
+			do: func(_ *world, _ string, a *runner.ScriptedAttempt) { a.TimeOut() },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", timeoutText)),
+				result:    status(codes.DeadlineExceeded, timeoutText), task: cond("Completed", failed, 0, timeoutText),
+				code: codes.DeadlineExceeded, audit: codes.DeadlineExceeded, ref: failedRef,
+			},
+		},
+		"memory limit": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) {
+				w.interrupt(name, run.MemoryLimit)
+				a.Signal(9)
+			},
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", memoryText)),
+				result:    result(codes.ResourceExhausted, memoryText, 0, 9), task: cond("Completed", failed, 0, memoryText),
+				code: codes.ResourceExhausted, audit: codes.ResourceExhausted, ref: failedRef,
+			},
+		},
+		"memory limit, other form": {
+			behaviour: run.Behaviour{MemoryResult: run.MemoryAborted},
+			do: func(w *world, name string, a *runner.ScriptedAttempt) {
+				w.interrupt(name, run.MemoryLimit)
+				a.Signal(9)
+			},
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", memoryText)),
+				result:    status(codes.Aborted, memoryText), task: cond("Completed", failed, 0, memoryText),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"platform failure": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) {
+				w.interrupt(name, run.PlatformFailure)
+				a.Signal(9)
+			},
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", internalText)),
+				result:    status(codes.Internal, internalText), task: cond("Completed", failed, 0, internalText),
+				code: codes.Internal, audit: codes.Internal, ref: failedRef,
+			},
+		},
+		"killed by a signal": {
+			do: func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Signal(11) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", exitText)),
+				result:    result(codes.Aborted, exitText, 0, 11), task: cond("Completed", failed, 0, exitText),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"killed by a signal, other form": {
+			behaviour: run.Behaviour{SignalResult: run.SignalExitCode},
+			do:        func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Signal(11) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("139", exitText), nonZero),
+				result:    result(codes.Aborted, exitText, 139, 0), task: cond("Completed", failed, 0, exitText, nonZero),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"preempted, handled": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) { w.preempt(name, a); a.Exit(143) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("143", exitText), nonZero),
+				result:    result(codes.Aborted, exitText, 143, 0), task: cond("Completed", failed, 0, exitText, nonZero),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"preempted, killed": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) { w.preempt(name, a); a.Signal(9) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", exitText)),
+				result:    result(codes.Aborted, exitText, 0, 9), task: cond("Completed", failed, 0, exitText),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"preempted, exit 0 all the same": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) { w.preempt(name, a); a.Exit(0) },
+			want: end{
+				completed: cond("Completed", succeeded, 0, "Execution completed successfully in 0s."),
+				result:    status(codes.OK, ""), task: cond("Completed", succeeded, 0, ""),
+				ref: runpb.ExecutionReference_EXECUTION_SUCCEEDED,
+			},
+		},
+		"preempted, as a signal": {
+			behaviour: run.Behaviour{PreemptionResult: run.PreemptionAsSignal},
+			do:        func(w *world, name string, a *runner.ScriptedAttempt) { w.preempt(name, a); a.Exit(143) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", exitText)),
+				result:    result(codes.Aborted, exitText, 0, 15), task: cond("Completed", failed, 0, exitText),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"preempted, as a platform failure": {
+			behaviour: run.Behaviour{PreemptionResult: run.PreemptionAsInternal},
+			do:        func(w *world, name string, a *runner.ScriptedAttempt) { w.preempt(name, a); a.Exit(143) },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", internalText)),
+				result:    status(codes.Internal, internalText), task: cond("Completed", failed, 0, internalText),
+				code: codes.Internal, audit: codes.Internal, ref: failedRef,
+			},
+		},
+		"cannot start": {
+			do: func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Fail("no such program") },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", "no such program")),
+				result:    status(codes.Aborted, "no such program"), task: cond("Completed", failed, 0, "no such program"),
+				code: codes.Aborted, audit: codes.Aborted, ref: failedRef,
+			},
+		},
+		"cannot start, internal": {
+			behaviour: run.Behaviour{StartFailure: run.StartFailureInternal},
+			do:        func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Fail("no such program") },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", internalText)),
+				result:    status(codes.Internal, internalText), task: cond("Completed", failed, 0, internalText),
+				code: codes.Internal, audit: codes.Internal, ref: failedRef,
+			},
+		},
+		"cannot start, precondition": {
+			behaviour: run.Behaviour{StartFailure: run.StartFailurePrecondition},
+			do:        func(_ *world, _ string, a *runner.ScriptedAttempt) { a.Fail("no such program") },
+			want: end{
+				completed: cond("Completed", failed, 0, msg("0", "no such program")),
+				result:    status(codes.FailedPrecondition, "no such program"), task: cond("Completed", failed, 0, "no such program"),
+				code: codes.FailedPrecondition, audit: codes.FailedPrecondition, ref: failedRef,
+			},
+		},
+		"cancelled": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) { w.cancel(name, a); a.Exit(143) },
+			want: end{
+				completed: cond("Completed", failed, 0, "Cancelled by user.", runpb.Condition_CANCELLED),
+				result:    status(codes.Canceled, "Cancelled by user."),
+				task:      cond("Completed", failed, 0, "Cancelled by user.", runpb.Condition_CANCELLED),
+				audit:     codes.Unknown, ref: runpb.ExecutionReference_EXECUTION_CANCELLED,
+			},
+		},
+		"cancelled, exit 0 all the same": {
+			do: func(w *world, name string, a *runner.ScriptedAttempt) { w.cancel(name, a); a.Exit(0) },
+			want: end{
+				completed: cond("Completed", failed, 0, "Cancelled by user.", runpb.Condition_CANCELLED),
+				result:    status(codes.Canceled, "Cancelled by user."),
+				task:      cond("Completed", failed, 0, "Cancelled by user.", runpb.Condition_CANCELLED),
+				audit:     codes.Unknown, ref: runpb.ExecutionReference_EXECUTION_CANCELLED,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, behaving(tt.behaviour))
+			w.create(retries(0))
+			full, op := w.run()
+			tt.do(w, full, w.attempt(full, "0"))
+			e := w.finished(full)
+			tt.want.completed.Message = strings.ReplaceAll(tt.want.completed.GetMessage(), "EXECUTION", path.Base(full))
+			sameConditions(t, []*runpb.Condition{tt.want.completed}, []*runpb.Condition{condition(e.GetConditions(), "Completed")})
+			if e.GetReconciling() || e.GetRunningCount() != 0 || e.GetCompletionTime() == nil {
+				t.Errorf("not ended: %v", e)
+			}
+			ok, bad, gone := e.GetSucceededCount(), e.GetFailedCount(), e.GetCancelledCount()
+			switch tt.want.ref {
+			case runpb.ExecutionReference_EXECUTION_SUCCEEDED:
+				ok--
+			case runpb.ExecutionReference_EXECUTION_FAILED:
+				bad--
+			default:
+				gone--
+			}
+			if ok != 0 || bad != 0 || gone != 0 || e.GetRetriedCount() != 0 {
+				t.Errorf("counts: %v", e)
+			}
+			got := w.task(full, "0")
+			if diff := cmp.Diff(tt.want.result, got.GetLastAttemptResult(), protocmp.Transform()); diff != "" {
+				t.Errorf("lastAttemptResult: %s", diff)
+			}
+			sameConditions(t, []*runpb.Condition{tt.want.task}, []*runpb.Condition{condition(got.GetConditions(), "Completed")})
+			if got.GetCompletionTime() == nil || got.GetReconciling() || got.GetStartTime() == nil {
+				t.Errorf("task: %v", got)
+			}
+			w.wantEnd(op, tt.want.code, condition(e.GetConditions(), "Completed").GetMessage())
+			if ref := w.Job(jobFull).GetLatestCreatedExecution(); ref.GetCompletionStatus() != tt.want.ref {
+				t.Errorf("the job says %v", ref)
+			}
+			if code := w.auditCode(full); code != tt.want.audit {
+				t.Errorf("audit event has code %v, want %v", code, tt.want.audit)
+			}
+		})
+	}
+}
+
+// wantEnd checks the end of a run operation: the execution, or an error with the
+// message of its Completed condition.
+func (w *world) wantEnd(op *longrunningpb.Operation, code codes.Code, message string) {
+	w.t.Helper()
+	got := w.done(op)
+	if code == codes.OK {
+		if got.GetError() != nil || got.GetResponse() == nil {
+			w.t.Errorf("operation: %v", got)
+		}
+		return
+	}
+	if codes.Code(got.GetError().GetCode()) != code || got.GetError().GetMessage() != message {
+		w.t.Errorf("operation ended with %v, want %v %q", got.GetError(), code, message)
+	}
+}
+
+func (w *world) interrupt(name string, how run.Interruption) {
+	w.t.Helper()
+	if err := w.Interrupt(name, 0, how); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) preempt(name string, a *runner.ScriptedAttempt) {
+	w.t.Helper()
+	if err := w.Preempt(path.Base(name), 0); err != nil {
+		w.t.Fatal(err)
+	}
+	w.stopping(a)
+}
+
+func (w *world) cancel(name string, a *runner.ScriptedAttempt) *longrunningpb.Operation {
+	w.t.Helper()
+	op, err := w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.stopping(a)
+	return op
+}
+
+// stopping waits for the SIGTERM of an attempt.
+func (w *world) stopping(a *runner.ScriptedAttempt) {
+	w.t.Helper()
+	if a == nil {
+		return
+	}
+	select {
+	case <-a.Stopping():
+	case <-w.ctx.Done():
+		w.t.Fatal("the attempt is not asked to stop")
+	}
+}
+
+func TestCancelling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(tasks(3, 2))
+	name, runOp := w.run()
+	a0, a1 := w.attempt(name, "0"), w.attempt(name, "1")
+	w.await(name, has("Started", succeeded))
+	op := w.cancel(name, a0)
+	w.stopping(a1)
+	e := w.Execution(name)
+	c := condition(e.GetConditions(), "Completed")
+	if c.GetState() != reconciling || c.GetExecutionReason() != runpb.Condition_CANCELLING || e.GetRunningCount() != 2 || !e.GetReconciling() {
+		t.Errorf("cancelling: %v", e)
+	}
+	if w.isDone(op) || w.isDone(runOp) {
+		t.Error("an operation is done before the tasks are gone")
+	}
+	// A second cancel is answered alike.
+	again := w.cancel(name, a0)
+	a0.Exit(143)
+	a1.Signal(9)
+	e = w.finished(name)
+	if e.GetCancelledCount() != 3 || e.GetFailedCount() != 0 {
+		t.Errorf("cancelled: %v", e)
+	}
+	for _, o := range []*longrunningpb.Operation{op, again, runOp} {
+		w.wantEnd(o, codes.OK, "")
+	}
+	if r := w.task(name, "2").GetLastAttemptResult(); r.GetStatus().GetCode() != int32(codes.Canceled) {
+		t.Errorf("the task that waited: %v", r)
+	}
+	_, err := w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: name})
+	wantCode(t, err, codes.FailedPrecondition, "Execution '"+path.Base(name)+"' cannot be cancelled because it is not running.")
+	_, err = w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: jobFull + "/executions/train-none"})
+	wantCode(t, err, codes.NotFound, "Resource 'train-none' of kind 'EXECUTION' in region 'us-central1' in project 'demo' does not exist.")
+}
+
+func TestCancelBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		timing   run.Timing
+		complete bool
+	}{
+		"import":                 {run.Timing{Import: -1}, false},
+		"provisioning":           {run.Timing{Provision: time.Hour}, false},
+		"start":                  {run.Timing{Start: -1}, false},
+		"with a completion time": {run.Timing{Import: -1}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, behaving(run.Behaviour{CancelledPendingHasCompletionTime: tt.complete}))
+			w.create(tasks(2, 0))
+			w.SetTiming(tt.timing)
+			name, runOp := w.run()
+			w.await(name, func(e *runpb.Execution) bool { return len(e.GetConditions()) == 4 })
+			op := w.cancel(name, nil)
+			e := w.finished(name)
+			if e.GetCancelledCount() != 2 || (e.GetCompletionTime() != nil) != tt.complete {
+				t.Errorf("%v", e)
+			}
+			if s := condition(e.GetConditions(), "Started").GetState(); s != reconciling {
+				t.Errorf("Started is %v", s)
+			}
+			w.wantEnd(op, codes.OK, "")
+			w.wantEnd(runOp, codes.OK, "")
+		})
+	}
+}
+
+func TestCancelOperationForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, behaving(run.Behaviour{CancelOperation: run.CancelUnspecified}))
+	w.create()
+	name, runOp := w.run()
+	a := w.attempt(name, "0")
+	op := w.cancel(name, a)
+	a.Exit(143)
+	w.wantEnd(op, codes.Unknown, "Unspecified error.")
+	w.wantEnd(runOp, codes.OK, "")
+	if w.finished(name).GetCancelledCount() != 1 {
+		t.Error("the cancel did not work")
+	}
+
+	// The task failed by itself before it got the signal.
+	w = newWorld(t)
+	w.create(retries(0))
+	name, runOp = w.run()
+	a = w.attempt(name, "0")
+	op, err := w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.TimeOut() // the reason that came first
+	text := condition(w.finished(name).GetConditions(), "Completed").GetMessage()
+	w.wantEnd(op, codes.DeadlineExceeded, text)
+	w.wantEnd(runOp, codes.DeadlineExceeded, text)
+}
+
+func TestCancelEtag(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create()
+	stale := w.Job(jobFull).GetEtag()
+	name, _ := w.run()
+	_, err := w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: name, Etag: stale})
+	wantCode(t, err, codes.Aborted, "")
+	_, err = w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: name, Etag: w.Execution(name).GetEtag(), ValidateOnly: true})
+	wantCode(t, err, codes.OK, "")
+	if e := w.Execution(name); e.GetCancelledCount() != 0 || run.Finished(e) {
+		t.Error("validate_only cancelled it")
+	}
+	_, err = w.CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: name, Etag: w.Execution(name).GetEtag()})
+	wantCode(t, err, codes.OK, "")
+}
+
+func TestDeleteExecution(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create()
+	done, _ := w.run()
+	w.attempt(done, "0").Exit(0)
+	w.finished(done)
+	op, err := w.DeleteExecution(w.ctx, &runpb.DeleteExecutionRequest{Name: done})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if executionOf(t, op).GetDeleteTime() == nil {
+		t.Error("no delete time")
+	}
+	w.response(op, &runpb.Execution{})
+	if w.Execution(done) != nil {
+		t.Error("it is still there")
+	}
+	_, err = w.GetTask(w.ctx, &runpb.GetTaskRequest{Name: done + "/tasks/" + path.Base(done) + "-task0"})
+	wantCode(t, err, codes.NotFound, "")
+
+	running, runOp := w.run()
+	a := w.attempt(running, "0")
+	op, err = w.DeleteExecution(w.ctx, &runpb.DeleteExecutionRequest{Name: running})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stopping(a)
+	if w.isDone(op) || w.Execution(running) == nil {
+		t.Error("deleted before it was cancelled")
+	}
+	a.Exit(143)
 	e := &runpb.Execution{}
 	w.response(op, e)
-	if e.GetSucceededCount() != 1 {
+	if e.GetCancelledCount() != 1 || condition(e.GetConditions(), "Completed").GetExecutionReason() != runpb.Condition_DELETED {
 		t.Errorf("%v", e)
 	}
+	w.wantEnd(runOp, codes.OK, "")
+	if w.Execution(running) != nil {
+		t.Error("it is still there")
+	}
+
+	w = newWorld(t, behaving(run.Behaviour{DeleteRunningRefused: true}))
+	w.create()
+	running, _ = w.run()
+	_, err = w.DeleteExecution(w.ctx, &runpb.DeleteExecutionRequest{Name: running})
+	wantCode(t, err, codes.FailedPrecondition, "Precondition check failed.")
+}
+
+// Deleting a job kills its executions and takes them away.
+func TestDeleteJobKillsExecutions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(tasks(2, 1))
+	old, _ := w.run()
+	for _, i := range []string{"0", "1"} {
+		w.attempt(old, i).Exit(0)
+	}
+	w.finished(old)
+	name, runOp := w.run()
+	a := w.attempt(name, "0")
+	op, err := w.DeleteJob(w.ctx, &runpb.DeleteJobRequest{Name: jobFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stopping(a)
+	w.response(op, &runpb.Job{})
+	for _, n := range []string{old, name} {
+		if w.Execution(n) != nil {
+			t.Errorf("%s is still there", n)
+		}
+	}
+	fresh := w.create() // the tasks of the old one are still ending
+	a.Exit(143)
+	got := w.done(runOp)
+	if got.GetError() != nil {
+		t.Errorf("the run ended with %v", got.GetError())
+	}
+	if w.Execution(name) != nil || w.Job(jobFull).GetUid() != fresh.GetUid() || w.Job(jobFull).GetExecutionCount() != 0 {
+		t.Error("the end of an old execution touched the new job")
+	}
+	if list, err := w.ListTasks(w.ctx, &runpb.ListTasksRequest{Parent: jobFull + "/executions/-"}); err != nil || len(list.GetTasks()) != 0 {
+		t.Errorf("tasks left: %v %v", list, err)
+	}
+}
+
+func TestListExecutions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create()
+	if _, err := w.CreateJob(w.ctx, &runpb.CreateJobRequest{Parent: parent, JobId: "other", Job: aJob()}); err != nil {
+		t.Fatal(err)
+	}
+	first, _ := w.run()
+	second, _ := w.run()
+	op, err := w.RunJob(w.ctx, &runpb.RunJobRequest{Name: parent + "/jobs/other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := executionOf(t, op).GetName()
+	list := func(parent string) []string {
+		var names []string
+		token := ""
+		for {
+			page, err := w.ListExecutions(w.ctx, &runpb.ListExecutionsRequest{Parent: parent, PageSize: 1, PageToken: token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range page.GetExecutions() {
+				names = append(names, e.GetName())
+			}
+			if token = page.GetNextPageToken(); token == "" {
+				return names
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{second, first}, list(jobFull)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{other, second, first}, list(parent+"/jobs/-")); diff != "" {
+		t.Error(diff)
+	}
+	if got := list(parent + "/jobs/none"); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	w = newWorld(t, behaving(run.Behaviour{ListOfMissingJob: run.ListNotFound}))
+	_, err = w.ListExecutions(w.ctx, &runpb.ListExecutionsRequest{Parent: parent + "/jobs/none"})
+	wantCode(t, err, codes.NotFound, "")
+	_, err = w.ListTasks(w.ctx, &runpb.ListTasksRequest{Parent: parent + "/jobs/none/executions/-"})
+	wantCode(t, err, codes.NotFound, "")
+}
+
+func TestLaunchRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.launcher.Refuse(func(runner.Task) error { return errors.New("no command for the image") })
+	w.create(retries(1))
+	name, _ := w.run()
+	e := w.finished(name)
+	c := condition(e.GetConditions(), "Completed")
+	if c.GetState() != failed || !strings.Contains(c.GetMessage(), "no command for the image") || c.GetReasons() != nil {
+		t.Errorf("Completed: %v", c)
+	}
+	if s := condition(e.GetConditions(), "Started").GetState(); s != reconciling {
+		t.Errorf("Started is %v although nothing ever started (case 110)", s)
+	}
+	if e.GetFailedCount() != 1 || e.GetRetriedCount() != 1 {
+		t.Errorf("counts: %v", e)
+	}
+}
+
+func TestRunUnreadyJob(t *testing.T) {
+	t.Parallel()
+	for _, accepted := range []bool{false, true} {
+		w := newWorld(t, behaving(run.Behaviour{RunUnreadyJob: accepted}))
+		w.SetImageMissing(anImage, true)
+		op, err := w.CreateJob(w.ctx, &runpb.CreateJobRequest{Parent: parent, JobId: jobID, Job: aJob()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantEnd(op, codes.NotFound, "Image '"+anImage+"' not found.")
+		_, err = w.RunJob(w.ctx, &runpb.RunJobRequest{Name: jobFull})
+		if accepted {
+			wantCode(t, err, codes.OK, "")
+		} else {
+			wantCode(t, err, codes.FailedPrecondition, "Precondition check failed.")
+		}
+	}
+}
+
+func TestRunForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, behaving(run.Behaviour{RunChangesEtag: true, SystemLabels: true, RunningCompleted: run.RunningPending, MaxParallelism: 2}))
+	before := w.create(tasks(3, 0))
+	name, _ := w.run()
+	if w.Job(jobFull).GetEtag() == before.GetEtag() {
+		t.Error("the run did not change the etag")
+	}
+	e := w.await(name, func(e *runpb.Execution) bool { return e.GetRunningCount() == 2 })
+	if e.GetParallelism() != 2 || condition(e.GetConditions(), "Completed").GetState() != pending {
+		t.Errorf("%v", e)
+	}
+	if e.GetLabels()["run.googleapis.com/job"] != jobID || e.GetLabels()["run.googleapis.com/jobUid"] != before.GetUid() {
+		t.Errorf("labels %v", e.GetLabels())
+	}
+	if l := w.task(name, "0").GetLabels(); l["run.googleapis.com/runningState"] != "Running" {
+		t.Errorf("task labels %v", l)
+	}
+	w.attempt(name, "0").Exit(0)
+	w.attempt(name, "2").Exit(0)
+	w.attempt(name, "1").Exit(0)
+	w.finished(name)
+	if l := w.task(name, "0").GetLabels(); l["run.googleapis.com/runningState"] != "Succeeded" {
+		t.Errorf("task labels %v", l)
+	}
+}
+
+func result(code codes.Code, message string, exit, signal int32) *runpb.TaskAttemptResult {
+	return attemptResult(int32(code), message, exit, signal)
 }

@@ -17,6 +17,7 @@ import (
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/jonboulle/clockwork"
 	"go.uber.org/goleak"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -275,3 +276,9 @@ func wantCode(t *testing.T, err error, code codes.Code, text string) {
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func attemptResult(code int32, message string, exit, signal int32) *runpb.TaskAttemptResult {
+	return &runpb.TaskAttemptResult{
+		Status: &statuspb.Status{Code: code, Message: message}, ExitCode: exit, TermSignal: signal,
+	}
+}
