@@ -21,6 +21,9 @@ const (
 	condRetry     = "Retry"
 )
 
+// waiting is the message of Completed while an execution runs.
+const waiting = "Waiting for execution to complete."
+
 // conditions is a list of conditions in which each type stands once.
 type conditions []*runpb.Condition
 

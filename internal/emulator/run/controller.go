@@ -179,19 +179,15 @@ func (s *Service) save(x *driven, e *runpb.Execution) {
 func (s *Service) acknowledge(x *driven, e *runpb.Execution) {
 	t := s.now()
 	e.ObservedGeneration = e.GetGeneration()
-	done := setOn(&e.Conditions, condCompleted, s.runningState(), t, "Waiting for execution to complete.")
-	if s.timingDelayed(e) {
+	delayed := conditions(e.GetConditions()).find(condCompleted).GetExecutionReason() == runpb.Condition_DELAYED_START_PENDING
+	done := setOn(&e.Conditions, condCompleted, s.runningState(), t, waiting)
+	if delayed {
 		done.Reasons = executionReason(runpb.Condition_DELAYED_START_PENDING)
 	}
 	for _, kind := range []string{condResources, condStarted, condContainer} {
 		setOn(&e.Conditions, kind, runpb.Condition_CONDITION_RECONCILING, t, "")
 	}
 	s.save(x, e)
-}
-
-// timingDelayed reports whether the first answer said that the start may wait.
-func (s *Service) timingDelayed(e *runpb.Execution) bool {
-	return conditions(e.GetConditions()).find(condCompleted).GetExecutionReason() == runpb.Condition_DELAYED_START_PENDING
 }
 
 // imported is the end of the import of the image.
@@ -227,7 +223,7 @@ func (s *Service) failImport(x *driven, e *runpb.Execution, image string, t time
 func (s *Service) provisioned(x *driven, e *runpb.Execution) {
 	t := s.now()
 	setOn(&e.Conditions, condResources, runpb.Condition_CONDITION_SUCCEEDED, t, "Provisioned imported containers.")
-	setOn(&e.Conditions, condCompleted, s.runningState(), conditionTime(e, condCompleted), "Waiting for execution to complete.")
+	setOn(&e.Conditions, condCompleted, s.runningState(), conditionTime(e, condCompleted), waiting)
 	e.StartTime = timestamp(t)
 	for i := range int(e.GetTaskCount()) {
 		if err := s.putTask(s.newTaskRecord(x.name, e, i)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -282,3 +283,5 @@ func attemptResult(code int32, message string, exit, signal int32) *runpb.TaskAt
 		Status: &statuspb.Status{Code: code, Message: message}, ExitCode: exit, TermSignal: signal,
 	}
 }
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
