@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Error adds one error for err. With a path other than path.Empty() the error
@@ -43,6 +44,8 @@ func Detail(err error, hint string) string {
 	switch {
 	case !isAPI:
 		parts = append(parts, sentence(cause(err)))
+	case e.Code == codes.Canceled:
+		parts = append(parts, step(e), sentence(cause(context.Canceled)))
 	case e.HTTP == 0:
 		parts = append(parts, step(e), "No answer came: "+sentence(cause(orErr(e.Err, err))))
 	default:
@@ -87,9 +90,13 @@ func cause(err error) string {
 	case err == nil:
 		return "the reason is not known"
 	case errors.Is(err, context.Canceled):
-		return "the operation was interrupted"
-	case errors.Is(err, context.DeadlineExceeded):
+		return "The operation was interrupted"
+	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
 		return "the time limit ran out"
+	}
+	// The library's own form, "rpc error: code = ... desc = ...", is not for users.
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
 	}
 	return err.Error()
 }
@@ -120,6 +127,8 @@ func defaultHint(e *gcp.Error) string {
 		return "Log in with \"gcloud auth application-default login\", or check the provider's credentials."
 	case e.Code == codes.ResourceExhausted:
 		return "A quota or a rate limit is used up. Wait, or ask for more, and apply again."
+	case e.Code == codes.Canceled:
+		return ""
 	case e.Code == codes.Unavailable, e.Code == codes.Internal, e.Code == codes.DeadlineExceeded, e.HTTP == 0:
 		return "Apply again; if it goes on, see https://status.cloud.google.com."
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestDetail(t *testing.T) {
@@ -46,7 +47,13 @@ func TestDetail(t *testing.T) {
 				"The request may have taken effect all the same.\n\nApply again; if it goes on, see https://status.cloud.google.com."},
 		{"time limit", &gcp.Error{Op: "read the job", Code: codes.DeadlineExceeded, Err: fmt.Errorf("rpc: %w", context.DeadlineExceeded)}, "Raise timeouts.create.",
 			"Could not read the job.\n\nNo answer came: the time limit ran out.\n\nRaise timeouts.create."},
-		{"interrupted", context.Canceled, "", "the operation was interrupted."},
+		{"interrupted", context.Canceled, "", "The operation was interrupted."},
+		{"interrupted call", &gcp.Error{Op: "read the job", Code: codes.Canceled, Err: status.Error(codes.Canceled, "context canceled")}, "",
+			"Could not read the job.\n\nThe operation was interrupted."},
+		{"the library's form", &gcp.Error{Op: "read the job", Code: codes.Unavailable, Err: status.Error(codes.Unavailable, "connection refused")}, "Start it.",
+			"Could not read the job.\n\nNo answer came: connection refused.\n\nStart it."},
+		{"the library's time limit", &gcp.Error{Op: "read the job", Code: codes.DeadlineExceeded, Err: status.Error(codes.DeadlineExceeded, "context deadline exceeded")}, "Wait.",
+			"Could not read the job.\n\nNo answer came: the time limit ran out.\n\nWait."},
 		{"any other error", errors.New("something else"), "Do this.", "something else.\n\nDo this."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
