@@ -78,6 +78,26 @@ output "one" { value = 1 }
 	}
 }
 
+// Google, and the emulator, can tell which programs call.
+func TestAccUserAgent(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e, "TF_APPEND_USER_AGENT=my-module/2")
+	tf.Write(anExecution)
+	tf.Plan().Fails("does not exist")
+	calls := e.Faults().Calls()
+	if len(calls) == 0 {
+		t.Fatal("no call was made")
+	}
+	for _, c := range calls {
+		for _, want := range []string{"Terraform/", "terraform-provider-resilientjob/test", "my-module/2"} {
+			if !strings.Contains(c.UserAgent, want) {
+				t.Errorf("%s came from %q; want %q in it", c.Method, c.UserAgent, want)
+			}
+		}
+	}
+}
+
 // The credentials stay out of every message, and out of the plan.
 func TestAccCredentialsAreNotShown(t *testing.T) {
 	t.Parallel()
