@@ -125,7 +125,9 @@ func TestExpandEachAttribute(t *testing.T) {
 			func(j *runpb.Job) { j.Template.TaskCount, j.Template.Parallelism = 8, 2 },
 		},
 		"program": {
-			func(m *Model) { m.Command, m.Args = listValue([]string{"python", "-u"}), listValue([]string{"train.py", ""}) },
+			func(m *Model) {
+				m.Command, m.Args = listValue([]string{"python", "-u"}), listValue([]string{"train.py", ""})
+			},
 			func(j *runpb.Job) {
 				container(j).Command, container(j).Args = []string{"python", "-u"}, []string{"train.py", ""}
 			},
@@ -261,7 +263,9 @@ func TestOverlayFindsTheCheckpoint(t *testing.T) {
 	task.Volumes[1].Name, task.Containers[0].VolumeMounts[1].Name = "checkpoint-volume", "checkpoint-volume"
 	task.Volumes[1].GetGcs().Bucket = "projects/my-project/buckets/my-checkpoints"
 
-	plan := with(func(m *Model) { m.Checkpoint = checkpointOf(func(c *Checkpoint) { c.MountPath = types.StringValue("/ckpt") }) })
+	plan := with(func(m *Model) {
+		m.Checkpoint = checkpointOf(func(c *Checkpoint) { c.MountPath = types.StringValue("/ckpt") })
+	})
 	got := overlaid(t, live, prior, plan).Template.Template
 	if len(got.Volumes) != 2 || got.Volumes[1].Name != "checkpoint-volume" || got.Volumes[1].GetGcs().GetBucket() != "projects/my-project/buckets/my-checkpoints" ||
 		got.Containers[0].VolumeMounts[1].MountPath != "/ckpt" {

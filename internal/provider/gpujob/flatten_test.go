@@ -109,8 +109,10 @@ func TestFlattenIsQuiet(t *testing.T) {
 		"bucket in full": {full, func(j *runpb.Job) { task(j).Volumes[0].GetGcs().Bucket = "projects/my-project/buckets/my-checkpoints" }},
 		"parallelism filled in": {with(func(m *Model) { m.TaskCount = types.Int64Value(4); m.Exposure = m.exposure() }),
 			func(j *runpb.Job) { j.Template.Parallelism = 4 }},
-		"no count":          {example(), func(j *runpb.Job) { j.Template.TaskCount = 0 }},
-		"empty, not null":   {with(func(m *Model) { m.Command, m.Args, m.Env, m.Labels = listValue(nil), listValue(nil), mapValue(nil), mapValue(nil) }), func(*runpb.Job) {}},
+		"no count": {example(), func(j *runpb.Job) { j.Template.TaskCount = 0 }},
+		"empty, not null": {with(func(m *Model) {
+			m.Command, m.Args, m.Env, m.Labels = listValue(nil), listValue(nil), mapValue(nil), mapValue(nil)
+		}), func(*runpb.Job) {}},
 		"an old read of it": {example(), func(j *runpb.Job) { j.Uid = "" }},
 	} {
 		job := expanded(t, c.state)

@@ -134,14 +134,14 @@ func (m *Model) grantsRoles(c *Checkpoint) bool {
 // desiredGrants returns what the configuration asks for; ok is false while a
 // part of it is not known.
 func (m *Model) desiredGrants(ctx context.Context, diags *diag.Diagnostics) (grants []gcp.Grant, ok bool) {
-	if m.Checkpoint.IsUnknown() || m.ServiceAccount.IsUnknown() {
+	if m.Checkpoint.IsUnknown() {
 		return nil, false
 	}
 	c := m.checkpoint(ctx, diags)
 	if c == nil {
 		return nil, true
 	}
-	if c.Grant.IsUnknown() {
+	if c.Grant.IsUnknown() || c.Grant.IsNull() && m.ServiceAccount.IsUnknown() {
 		return nil, false
 	}
 	if !m.grantsRoles(c) {

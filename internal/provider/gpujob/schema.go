@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -75,12 +74,12 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"command": schema.ListAttribute{
 				MarkdownDescription: "Program to start instead of the image's entry point.",
 				ElementType:         types.StringType, Optional: true,
-				Validators: []validator.List{listvalidator.NoNullValues()},
+				Validators: []validator.List{noNulls{}},
 			},
 			"args": schema.ListAttribute{
 				MarkdownDescription: "Arguments of the program.",
 				ElementType:         types.StringType, Optional: true,
-				Validators: []validator.List{listvalidator.NoNullValues()},
+				Validators: []validator.List{noNulls{}},
 			},
 			"env": schema.MapAttribute{
 				MarkdownDescription: "Environment variables. " + reservedEnvText,
@@ -219,7 +218,7 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 			"mount_options": schema.ListAttribute{
 				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. With `enable-streaming-writes=false` or a file cache, frameworks that write a checkpoint out of order find room for it.",
 				ElementType:         types.StringType, Optional: true,
-				Validators: []validator.List{listvalidator.NoNullValues(), mountOptions{}},
+				Validators: []validator.List{noNulls{}, mountOptions{}},
 			},
 			"role": schema.StringAttribute{
 				MarkdownDescription: fmt.Sprintf("Role that the account is granted on the bucket. Default: `%q`.", defaultRole),

@@ -161,6 +161,22 @@ func (v count) ValidateInt64(_ context.Context, req validator.Int64Request, resp
 	}
 }
 
+// noNulls refuses elements that are null.
+type noNulls struct{}
+
+func (noNulls) Description(context.Context) string { return "no element is null" }
+
+func (v noNulls) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (noNulls) ValidateList(_ context.Context, req validator.ListRequest, resp *validator.ListResponse) {
+	for i, e := range req.ConfigValue.Elements() {
+		if e.IsNull() {
+			resp.Diagnostics.AddAttributeError(req.Path.AtListIndex(i), "Element is null", fmt.Sprintf(
+				"%s has the value null. Leave the element out, for example with compact(), or write \"\" for an empty text.", req.Path.AtListIndex(i)))
+		}
+	}
+}
+
 // mountOptions checks the options of gcsfuse.
 type mountOptions struct{}
 
