@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/jonboulle/clockwork"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
 )
 
 // Address is where the provider is published.
@@ -63,6 +64,7 @@ func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp 
 // Resources lists the resources.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
+		gpujob.NewResource,
 		execution.NewResource,
 	}
 }
