@@ -67,16 +67,6 @@ func environment(host, task []string) []string {
 	return merged
 }
 
-// lookup returns the value of a variable.
-func lookup(env []string, name string) string {
-	for _, v := range env {
-		if n, value, ok := strings.Cut(v, "="); ok && envKey(n) == name {
-			return value
-		}
-	}
-	return ""
-}
-
 // rewrite stands in for mounts where there are no namespaces: see the package comment.
 func rewrite(s *spec, mounts []Mount) {
 	replace := func(text string) string {

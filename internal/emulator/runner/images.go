@@ -81,22 +81,22 @@ func splitWords(s string) ([]string, error) {
 	inWord := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		switch {
-		case c == ' ' || c == '\t' || c == '\n':
+		switch c {
+		case ' ', '\t', '\n':
 			if inWord {
 				words = append(words, word.String())
 				word.Reset()
 				inWord = false
 			}
 			continue
-		case c == '\'':
+		case '\'':
 			end := strings.IndexByte(s[i+1:], '\'')
 			if end < 0 {
 				return nil, errors.New("a single quote is not closed")
 			}
 			word.WriteString(s[i+1 : i+1+end])
 			i += 1 + end
-		case c == '"':
+		case '"':
 			closed := false
 			for i++; i < len(s); i++ {
 				if s[i] == '"' {
@@ -111,7 +111,7 @@ func splitWords(s string) ([]string, error) {
 			if !closed {
 				return nil, errors.New("a double quote is not closed")
 			}
-		case c == '\\':
+		case '\\':
 			if i+1 == len(s) {
 				return nil, errors.New("a backslash at the end has nothing to quote")
 			}

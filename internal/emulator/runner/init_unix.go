@@ -166,6 +166,16 @@ func startTask(s spec) (pid int, err error) {
 	return pid, nil
 }
 
+// lookup returns the value of a variable.
+func lookup(env []string, name string) string {
+	for _, v := range env {
+		if n, value, ok := strings.Cut(v, "="); ok && envKey(n) == name {
+			return value
+		}
+	}
+	return ""
+}
+
 // findProgram looks a command up as a container runtime does: by the PATH of the task, a name with a slash from its working directory.
 func findProgram(name, dir, searchPath string) (string, error) {
 	if strings.Contains(name, "/") {

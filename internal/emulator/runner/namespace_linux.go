@@ -96,7 +96,7 @@ func (n *namespace) probe() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
 	}
@@ -125,13 +125,14 @@ func (n *namespace) probe() error {
 
 // hint adds what a person can change.
 func hint(err error) error {
-	for file, off := range map[string]string{
-		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1",
-		"/proc/sys/kernel/unprivileged_userns_clone":             "0",
-		"/proc/sys/user/max_user_namespaces":                     "0",
+	for _, setting := range []struct{ name, off string }{
+		{"user.max_user_namespaces", "0"},
+		{"kernel.unprivileged_userns_clone", "0"},
+		{"kernel.apparmor_restrict_unprivileged_userns", "1"},
 	} {
-		if content, readErr := os.ReadFile(file); readErr == nil && strings.TrimSpace(string(content)) == off {
-			return fmt.Errorf("%w (%s is %s on this machine)", err, strings.ReplaceAll(strings.TrimPrefix(file, "/proc/sys/"), "/", "."), off)
+		content, readErr := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting.name, ".", "/"))
+		if readErr == nil && strings.TrimSpace(string(content)) == setting.off {
+			return fmt.Errorf("%w (the setting %s is %s on this machine)", err, setting.name, setting.off)
 		}
 	}
 	return err

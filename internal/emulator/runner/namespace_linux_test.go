@@ -225,12 +225,12 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 		t.Skip("these tests run as an ordinary user already")
 	}
 	const nobody = 65534
-	dir, err := os.MkdirTemp("", "runner-as-nobody-") // t.TempDir is for root's eyes only
+	dir, err := os.MkdirTemp("", "runner-as-nobody-") //nolint:usetesting // t.TempDir is for root's eyes only
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the other user must reach it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	home := filepath.Join(dir, "home")

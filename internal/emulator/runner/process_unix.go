@@ -63,26 +63,23 @@ func startProcess(s spec, ns *namespace, out *lines) (process, error) {
 	if err := gob.NewEncoder(&message).Encode(s); err != nil {
 		return nil, err
 	}
-	binary.BigEndian.PutUint32(message.Bytes(), uint32(message.Len()-4)) //nolint:gosec // far below 4 GiB
+	binary.BigEndian.PutUint32(message.Bytes(), uint32(message.Len()-4))
 
+	self, err := executable()
+	if err != nil {
+		return nil, err
+	}
 	controlRead, controlWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer controlRead.Close()
+	defer func() { _ = controlRead.Close() }()
 	statusRead, statusWrite, err := os.Pipe()
 	if err != nil {
-		controlWrite.Close()
+		_ = controlWrite.Close()
 		return nil, err
 	}
-	defer statusWrite.Close()
-
-	self, err := executable()
-	if err != nil {
-		controlWrite.Close()
-		statusRead.Close()
-		return nil, err
-	}
+	defer func() { _ = statusWrite.Close() }()
 	cmd := &exec.Cmd{
 		Path: self, Args: []string{initName}, Env: []string{}, Dir: "/",
 		Stdout: &out.stdout, Stderr: &out.stderr,
@@ -93,8 +90,8 @@ func startProcess(s spec, ns *namespace, out *lines) (process, error) {
 	// Not the emulator's terminal: Ctrl-C there is for the emulator, which then ends its tasks in order.
 	cmd.SysProcAttr.Setsid = true
 	if err := cmd.Start(); err != nil {
-		controlWrite.Close()
-		statusRead.Close()
+		_ = controlWrite.Close()
+		_ = statusRead.Close()
 		return nil, err
 	}
 	p := &unixProcess{cmd: cmd, startCh: make(chan struct{}), goneCh: make(chan struct{}), control: controlWrite}
@@ -133,7 +130,7 @@ func (p *unixProcess) watch(statusRead *os.File, out *lines) {
 		p.last = s
 		p.isOver.Store(true)
 	}
-	statusRead.Close()
+	_ = statusRead.Close()
 	err := p.cmd.Wait() // of no interest beyond the text below: the status tells how the task ended
 	p.isOver.Store(true)
 	p.kill() // releases the pipe
@@ -169,7 +166,7 @@ func (p *unixProcess) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.control != nil {
-		p.control.Close()
+		_ = p.control.Close()
 		p.control = nil
 	}
 }

@@ -253,16 +253,16 @@ func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/
 func resolveTarget(p string) (string, error) {
 	existing, missing := p, ""
 	for {
-		real, err := filepath.EvalSymlinks(existing)
+		found, err := filepath.EvalSymlinks(existing)
 		if err == nil {
-			info, err := os.Stat(real)
+			info, err := os.Stat(found)
 			if err != nil {
 				return "", fmt.Errorf("the mount path %q cannot be made: %w", p, err)
 			}
 			if !info.IsDir() {
 				return "", fmt.Errorf("the mount path %q cannot be made: %s is a file on this machine, not a folder", p, existing)
 			}
-			return path.Join(real, missing), nil
+			return path.Join(found, missing), nil
 		}
 		if !errors.Is(err, os.ErrNotExist) || existing == "/" {
 			return "", fmt.Errorf("the mount path %q cannot be made: %w", p, err)

@@ -258,7 +258,7 @@ func TestNothingLeaks(t *testing.T) { //nolint:paralleltest // see above
 		}
 		return len(entries)
 	}
-	for _, mode := range []string{ModeNamespace, ModeRewrite} {
+	for _, mode := range []string{ModeNamespace, ModeRewrite} { //nolint:paralleltest // see above
 		t.Run(mode, func(t *testing.T) {
 			p := start(t, Options{Mode: mode})
 			launch(t, p, shell("true")).expect(Result{}) // what the runtime opens once

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -231,6 +233,30 @@ func TestChildrenDieWithTheTask(t *testing.T) {
 			})
 		}
 	})
+}
+
+// Without a namespace a process can get away from its task. It must not keep the attempt from ending.
+func TestEscapedProcessDoesNotHoldTheAttempt(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid on this machine")
+	}
+	w := launch(t, start(t, Options{Mode: ModeRewrite}), shell(`setsid sh -c 'echo $$; exec sleep 1000' & exec sleep 1000`))
+	var pid int
+	eventually(t, "the escaped process says its id", func() bool {
+		for _, line := range w.output() {
+			if n, err := strconv.Atoi(strings.TrimPrefix(line, "stdout: ")); err == nil {
+				pid = n
+			}
+		}
+		return pid != 0
+	})
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	w.Preempt()
+	w.expect(Result{Reason: Preempted, Signal: 15})
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("the process did not escape, so that this test shows nothing: %v", err)
+	}
 }
 
 // A crashed emulator must not leave tasks behind.
