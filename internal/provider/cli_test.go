@@ -19,6 +19,13 @@ data "resilientjob_execution" "newest" {
 }
 `
 
+const aJob = `
+resource "resilientjob_gpu_job" "train" {
+  name  = "train"
+  image = "us-docker.pkg.dev/cloudrun/container/job"
+}
+`
+
 func TestAccValidate(t *testing.T) {
 	t.Parallel()
 	tf := acctest.CLI(t, acctest.Emulator(t))
@@ -55,6 +62,50 @@ func TestAccNoProject(t *testing.T) {
 	tf := acctest.CLI(t, acctest.Emulator(t), "GOOGLE_PROJECT=", "GOOGLE_REGION=us-central1")
 	tf.Write(anExecution)
 	tf.Plan().Fails("names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT")
+}
+
+func TestAccNoProjectForAResource(t *testing.T) {
+	t.Parallel()
+	tf := acctest.CLI(t, acctest.Emulator(t), "GOOGLE_PROJECT=", "GOOGLE_REGION=")
+	tf.Write(aJob)
+	tf.Plan().Fails(
+		"Error: No project",
+		`Neither this block nor the provider says in which Google Cloud project. Set project here, or project in the provider "resilientjob" block, or one of the environment variables GOOGLE_PROJECT, GOOGLE_CLOUD_PROJECT and CLOUDSDK_CORE_PROJECT.`,
+		"Error: No location",
+		`Set location here, or region in the provider "resilientjob" block, or one of the environment variables GOOGLE_REGION and CLOUDSDK_COMPUTE_REGION.`,
+	)
+}
+
+// A provider block may depend on what the same apply makes: the plan waits, and
+// says nothing.
+func TestAccUnknownProviderConfiguration(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e, "GOOGLE_PROJECT=", "GOOGLE_REGION=")
+	tf.Write(`
+resource "terraform_data" "settings" {
+  input = { project = "late-project", region = "us-central1", label = "ml" }
+}
+provider "resilientjob" {
+  project        = terraform_data.settings.output.project
+  region         = terraform_data.settings.output.region
+  default_labels = { team = terraform_data.settings.output.label }
+}
+` + aJob)
+	p := tf.Plan()
+	if p.Code != 2 || p.Actions("resilientjob_gpu_job.train") != "create" {
+		t.Fatalf("the plan ends with %d:\n%s", p.Code, p.Output())
+	}
+	tf.Apply().Succeeds()
+	s := tf.State()
+	if got := s.Attribute("resilientjob_gpu_job.train", "project"); got != "late-project" {
+		t.Errorf("project is %v", got)
+	}
+	if got, ok := s.Attribute("resilientjob_gpu_job.train", "effective_labels").(map[string]any); !ok || got["team"] != "ml" {
+		t.Errorf("labels are %v", got)
+	}
+	tf.Plan().IsEmpty()
+	tf.Destroy().Succeeds()
 }
 
 func TestAccEmulatorWarning(t *testing.T) {
