@@ -21,7 +21,7 @@ type Error struct {
 	Resource string
 	// Code is the canonical code of the answer; codes.Unknown when there was none.
 	Code codes.Code
-	// HTTP is the status of the answer, or the one that belongs to Code. 0 when there was no answer, and for an operation's error.
+	// HTTP is the status of the answer, or the one that belongs to Code. 0 when there was no answer.
 	HTTP int
 	// Message is Google's own text.
 	Message string
@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 func (e *Error) Status() string {
 	name := statusNames[e.Code]
 	switch {
-	case e.unsent || e.HTTP == 0 && !e.operation:
+	case e.unsent || e.HTTP == 0:
 		return ""
 	case e.operation:
 		return name

@@ -137,8 +137,8 @@ func (o *JobOperation) watchJob(ctx context.Context, pauses *Pauses) (*runpb.Job
 				Message: "the operation gave no outcome, and the job is still there"}
 		case !o.deleting && !job.GetReconciling():
 			if t := job.GetTerminalCondition(); t.GetState() == runpb.Condition_CONDITION_FAILED {
-				return nil, &Error{Op: o.op, Resource: o.resource, Code: codes.FailedPrecondition, Message: t.GetMessage(), Reason: conditionReason(t),
-					operation: true}
+				return nil, &Error{Op: o.op, Resource: o.resource, Code: codes.FailedPrecondition, HTTP: httpStatus(codes.FailedPrecondition),
+					Message: t.GetMessage(), Reason: conditionReason(t), operation: true}
 			}
 			return job, nil
 		}
@@ -177,6 +177,6 @@ func operationError(op, resource string, err error) *Error {
 	if ok {
 		e.fromStatus(st)
 	}
-	e.HTTP, e.operation = 0, true
+	e.operation = true
 	return e
 }
