@@ -32,9 +32,9 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	w := &work{r: r, diags: &resp.Diagnostics, state: plan, store: func(ctx context.Context, m Model, present []gcp.Grant) diag.Diagnostics {
+	w := &work{r: r, diags: &resp.Diagnostics, state: plan, store: func(ctx context.Context, m Model, n note) diag.Diagnostics {
 		diags := resp.State.Set(ctx, m)
-		diags.Append(notePresent(ctx, resp.Private, present)...)
+		diags.Append(n.write(ctx, resp.Private)...)
 		return diags
 	}}
 	w.state.UID, w.state.ServiceAccountUniqueID, w.state.Grants = types.StringNull(), types.StringNull(), grantSet(nil)

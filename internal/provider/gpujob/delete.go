@@ -28,7 +28,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	defer cancel()
 
 	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), cancel: state.CancelRunningExecutions.ValueBool(),
-		store: func(ctx context.Context, m Model, _ []gcp.Grant) diag.Diagnostics { return resp.State.Set(ctx, m) }}
+		store: func(ctx context.Context, m Model, _ note) diag.Diagnostics { return resp.State.Set(ctx, m) }}
 	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) {
 		return
 	}

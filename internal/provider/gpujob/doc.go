@@ -37,6 +37,7 @@
 //	                        |                   |                |   its etag; new grants before, revocations after
 //	everything              | everything        | update of what | state only, no call
 //	                        |                   |   only we know |
+//	job failed to reconcile | everything        | labels unknown | sent again
 //	no job                  | everything        | uid unknown    | job made again with the same account and grants
 //	no account (owned)      | everything        | unique id      | account made again, grants given again, job kept
 //	                        |                   |   unknown      |

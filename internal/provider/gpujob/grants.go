@@ -15,10 +15,19 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
-// presentKey is the key in the private state of the grants that a named account
-// had before this resource looked. They are not held and never revoked; without
-// the note, each plan would want to give them again.
-const presentKey = "present_grants"
+// noteKey is the key of the note in the private state.
+const noteKey = "note"
+
+// note is what a state must remember and no attribute shows.
+type note struct {
+	// Present are the grants that a named account had before this resource
+	// looked. They are not held and never revoked; without the note, each plan
+	// would want to give them again.
+	Present []gcp.Grant `json:",omitempty"`
+	// Unready is true when the job is as configured and Cloud Run could not set
+	// it up: the next apply sends it again.
+	Unready bool `json:",omitempty"`
+}
 
 type privateReader interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
@@ -28,31 +37,29 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// presentGrants reads the note.
-func presentGrants(ctx context.Context, private privateReader) ([]gcp.Grant, diag.Diagnostics) {
-	raw, diags := private.GetKey(ctx, presentKey)
-	if len(raw) == 0 || diags.HasError() {
-		return nil, diags
+// readNote reads the note; a state without one has nothing to remember.
+func readNote(ctx context.Context, private privateReader, diags *diag.Diagnostics) note {
+	raw, d := private.GetKey(ctx, noteKey)
+	diags.Append(d...)
+	var n note
+	if len(raw) == 0 {
+		return n
 	}
-	var grants []gcp.Grant
-	if err := json.Unmarshal(raw, &grants); err != nil {
-		diags.AddError("Unreadable private state", "The note about grants that were there before cannot be read: "+err.Error()+". Remove the resource from the state and import it again.")
+	if err := json.Unmarshal(raw, &n); err != nil {
+		diags.AddError("Unreadable private state", "The note beside the state cannot be read: "+err.Error()+". Remove the resource from the state and import it again.")
 	}
-	return grants, diags
+	return n
 }
 
-// notePresent writes the note, or removes it when there is nothing to say.
-func notePresent(ctx context.Context, private privateWriter, grants []gcp.Grant) diag.Diagnostics {
-	if len(grants) == 0 {
-		return private.SetKey(ctx, presentKey, nil)
-	}
-	raw, err := json.Marshal(grants)
+// write writes the note.
+func (n note) write(ctx context.Context, private privateWriter) diag.Diagnostics {
+	raw, err := json.Marshal(n)
 	if err != nil {
 		var diags diag.Diagnostics
 		diags.AddError("Cannot write the private state", err.Error()+".")
 		return diags
 	}
-	return private.SetKey(ctx, presentKey, raw)
+	return private.SetKey(ctx, noteKey, raw)
 }
 
 // contains compares grants as policies do: addresses without case.
@@ -126,11 +133,11 @@ func (w *work) give(ctx context.Context, grants []gcp.Grant, owned bool) bool {
 		switch {
 		case added || owned && err == nil || err != nil && gcp.IsAmbiguous(err):
 			w.held = append(without(w.held, []gcp.Grant{g}), g)
-			w.present = without(w.present, []gcp.Grant{g})
+			w.note.Present = without(w.note.Present, []gcp.Grant{g})
 			w.state.Grants = grantSet(w.held)
 			w.save(ctx)
 		case err == nil:
-			w.present = append(without(w.present, []gcp.Grant{g}), g)
+			w.note.Present = append(without(w.note.Present, []gcp.Grant{g}), g)
 			w.save(ctx)
 		}
 		if err != nil {

@@ -112,6 +112,10 @@ func (w *work) updateJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
 				if err == nil {
 					err = notReady(live)
 				}
+				if err != nil {
+					w.note.Unready = true
+					w.save(ctx)
+				}
 				return w.ended(plan, live, err)
 			}
 		}

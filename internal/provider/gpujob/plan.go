@@ -41,13 +41,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	var config, plan Model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	present, d := presentGrants(ctx, req.Private)
-	resp.Diagnostics.Append(d...)
+	n := readNote(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 
-	p := planner{data: r.data, config: &config, state: state, plan: &plan, present: present}
+	p := planner{data: r.data, config: &config, state: state, plan: &plan, note: n}
 	p.compute(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -73,8 +72,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 type planner struct {
 	data                *providerdata.Data
 	config, state, plan *Model
-	// present are grants that were there before this resource looked.
-	present []gcp.Grant
+	note                note
 }
 
 func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
@@ -88,9 +86,10 @@ func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
 	p.account()
 	p.labels()
 	p.plan.UID = p.kept(func(m *Model) types.String { return m.UID })
-	if p.plan.UID.IsUnknown() || p.state == nil || !p.plan.TerraformLabels.Equal(p.state.TerraformLabels) || p.state.EffectiveLabels.IsNull() {
-		p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
-	} else {
+	p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
+	if p.state != nil && !p.plan.UID.IsUnknown() && !p.note.Unready && !p.state.EffectiveLabels.IsNull() && p.plan.TerraformLabels.Equal(p.state.TerraformLabels) {
+		// Whatever is to be sent is seen elsewhere. A job that could not be set
+		// up is sent again, and this attribute is where the plan shows it.
 		p.plan.EffectiveLabels = p.state.EffectiveLabels
 	}
 	p.grants(ctx, diags)
@@ -260,7 +259,7 @@ func (p *planner) grants(ctx context.Context, diags *diag.Diagnostics) {
 		switch {
 		case p.plan.owned() || contains(held, g):
 			planned = append(planned, g)
-		case contains(p.present, g):
+		case contains(p.note.Present, g):
 		default:
 			p.plan.Grants = types.SetUnknown(grantType)
 			return

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -35,14 +34,13 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	present, d := presentGrants(ctx, req.Private)
-	resp.Diagnostics.Append(d...)
+	n := readNote(ctx, req.Private, &resp.Diagnostics)
 	m := state
-	if !r.readJob(ctx, &m, &resp.Diagnostics) || !r.readAccount(ctx, &m, &resp.Diagnostics) {
+	if !r.readJob(ctx, &m, &n, &resp.Diagnostics) || !r.readAccount(ctx, &m, &resp.Diagnostics) {
 		return
 	}
 	held := r.stillGranted(ctx, m.grants(ctx, &resp.Diagnostics), &resp.Diagnostics)
-	present = r.stillGranted(ctx, present, &resp.Diagnostics)
+	n.Present = r.stillGranted(ctx, n.Present, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -52,34 +50,31 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(notePresent(ctx, resp.Private, present)...)
+	resp.Diagnostics.Append(n.write(ctx, resp.Private)...)
 }
 
-// readJob brings m up to date with the live job, and says when the job is not
-// fit to run.
-func (r *Resource) readJob(ctx context.Context, m *Model, diagnostics *diag.Diagnostics) bool {
+// readJob brings m up to date with the live job, and notes when the job could
+// not be set up.
+func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *diag.Diagnostics) bool {
 	live, err := r.data.Client.GetJob(ctx, m.job().String())
 	gone := gcp.IsNotFound(err) || err == nil && live.GetDeleteTime().IsValid()
 	switch {
 	case gone || err == nil && m.UID.IsNull() && !ours(live, m):
 		// A job of the same name that somebody else made meanwhile is not ours.
 		m.UID = types.StringNull()
+		n.Unready = false
 		return true
 	case err != nil:
 		diags.Error(diagnostics, path.Empty(), "Cannot read the Cloud Run job", err, "")
 		return false
 	}
 	*m = flatten(ctx, live, m, diagnostics)
-	warnNotReady(live, m, diagnostics)
-	return !diagnostics.HasError()
-}
-
-func warnNotReady(live *runpb.Job, m *Model, diagnostics *diag.Diagnostics) {
-	if live.GetReconciling() || notReady(live) == nil {
-		return
+	n.Unready = !live.GetReconciling() && notReady(live) != nil
+	if n.Unready {
+		diagnostics.AddWarning("Cloud Run job is not ready", fmt.Sprintf(
+			"Cloud Run could not set up %s: %s\n\nUntil that is mended its runs may fail. The next apply sends the job again.", m.job(), live.GetTerminalCondition().GetMessage()))
 	}
-	diagnostics.AddWarning("Cloud Run job is not ready", fmt.Sprintf(
-		"Cloud Run says of %s: %s\n\nRuns of the job may fail until this is mended and the job is updated again.", m.job(), live.GetTerminalCondition().GetMessage()))
+	return !diagnostics.HasError()
 }
 
 // readAccount looks for the owned account. One of the same name with another

@@ -28,19 +28,18 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	limit, d := plan.Timeouts.Update(ctx, operationTimeout)
 	resp.Diagnostics.Append(d...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.job())...)
-	present, d := presentGrants(ctx, req.Private)
-	resp.Diagnostics.Append(d...)
+	before := readNote(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || !r.sameWorld(&state, &resp.Diagnostics) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), present: present,
+	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), note: before,
 		cancel: state.CancelRunningExecutions.ValueBool(),
-		store: func(ctx context.Context, m Model, present []gcp.Grant) diag.Diagnostics {
+		store: func(ctx context.Context, m Model, n note) diag.Diagnostics {
 			diags := resp.State.Set(ctx, m)
-			diags.Append(notePresent(ctx, resp.Private, present)...)
+			diags.Append(n.write(ctx, resp.Private)...)
 			return diags
 		}}
 	w.update(ctx, state, &plan)
@@ -61,15 +60,15 @@ type change struct {
 func (w *work) difference(ctx context.Context, state, plan *Model) change {
 	desired, _ := plan.desiredGrants(ctx, w.diags)
 	c := change{
-		job:     plan.UID.IsUnknown() || !sameRequest(ctx, state, plan, w.diags),
+		job:     plan.UID.IsUnknown() || w.note.Unready || !sameRequest(ctx, state, plan, w.diags),
 		account: plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
-		give:    without(without(desired, w.held), w.present),
+		give:    without(without(desired, w.held), w.note.Present),
 		revoke:  without(w.held, desired),
 	}
 	if known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
 		c.dropAccount = state.ServiceAccountUniqueID.ValueString()
 	}
-	w.present = without(w.present, without(w.present, desired)) // notes about grants that are not wanted any more
+	w.note.Present = without(w.note.Present, without(w.note.Present, desired)) // notes about grants that are not wanted any more
 	return c
 }
 
@@ -97,6 +96,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 			return
 		}
 		read = flatten(ctx, live, plan, w.diags)
+		w.note.Unready = false
 	}
 	revoked := w.revoke(ctx, c.revoke)
 	if c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) || !revoked {

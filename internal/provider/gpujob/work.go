@@ -22,11 +22,12 @@ type work struct {
 	diags *diag.Diagnostics
 	// state is what is true now.
 	state Model
-	// held and present are the grants of the state and the note about those
-	// that were there before.
-	held, present []gcp.Grant
+	// held are the grants of the state.
+	held []gcp.Grant
+	// note is what goes beside the state.
+	note note
 	// store writes state and note into the response.
-	store func(context.Context, Model, []gcp.Grant) diag.Diagnostics
+	store func(context.Context, Model, note) diag.Diagnostics
 	// fresh is the e-mail of an account that was made or adopted just now.
 	fresh string
 	// cancel permits to cancel running executions. It is read from the state.
@@ -35,7 +36,7 @@ type work struct {
 
 func (w *work) save(ctx context.Context) {
 	// What is in the response must not depend on whether time is left.
-	w.diags.Append(w.store(context.WithoutCancel(ctx), w.state.settled(), w.present)...)
+	w.diags.Append(w.store(context.WithoutCancel(ctx), w.state.settled(), w.note)...)
 }
 
 // freshAccount lets calls wait until they see the new account.
