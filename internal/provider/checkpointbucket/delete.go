@@ -1,0 +1,101 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package checkpointbucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"google.golang.org/grpc/codes"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+)
+
+// countLimit bounds the counting of objects for an error message.
+const countLimit = 10000
+
+// emptyings is how often a bucket is emptied again, when others go on writing to it.
+const emptyings = 3
+
+// Delete deletes the bucket. The API itself refuses one that is not empty, so that nothing can be lost between a look and the delete; only
+// with force_destroy in the state its content is deleted.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, d := state.Timeouts.Delete(ctx, operationTimeout)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	name := state.Name.ValueString()
+	err := r.data.Client.DeleteBucket(ctx, name)
+	switch {
+	case err == nil || gcp.IsNotFound(err):
+	case !notEmpty(err):
+		diags.Error(&resp.Diagnostics, path.Root("name"), "Cannot delete the bucket", err, "")
+	case !state.ForceDestroy.ValueBool():
+		r.refuse(ctx, name, err, &resp.Diagnostics)
+	default:
+		r.destroyAll(ctx, name, &resp.Diagnostics)
+	}
+}
+
+// notEmpty reports whether a delete was refused because of what the bucket holds.
+func notEmpty(err error) bool {
+	e, ok := gcp.AsError(err)
+	return ok && e.Code == codes.FailedPrecondition
+}
+
+// refuse says how much there is in the bucket and what to do.
+func (r *Resource) refuse(ctx context.Context, name string, err error, diagnostics *diag.Diagnostics) {
+	n, more, countErr := r.data.Client.CountObjects(ctx, name, countLimit)
+	holds := "It holds folders or other things, but no objects."
+	switch {
+	case countErr != nil:
+		holds = "How much it holds could not be counted: " + countErr.Error() + "."
+	case more:
+		holds = fmt.Sprintf("It holds more than %d objects (older versions count).", n)
+	case n == 1:
+		holds = "It holds 1 object."
+	case n > 1:
+		holds = fmt.Sprintf("It holds %d objects (older versions count).", n)
+	}
+	diags.Error(diagnostics, path.Root("force_destroy"), "Bucket is not empty", err, holds+" Nothing was deleted.\n\n"+
+		"To delete the bucket with everything in it, set force_destroy = true, apply that first, and then destroy. To keep the bucket, take it out of Terraform with a removed block or \"terraform state rm\".")
+}
+
+// destroyAll empties the bucket and deletes it.
+func (r *Resource) destroyAll(ctx context.Context, name string, diagnostics *diag.Diagnostics) {
+	total := 0
+	var failed error
+	for range emptyings {
+		deleted, emptyErr := r.data.Client.EmptyBucket(ctx, name)
+		total += deleted
+		if gcp.IsNotFound(emptyErr) && deleted == 0 {
+			return
+		}
+		// Whether it is empty decides the API: a listing that was denied does not matter when there was nothing to list.
+		err := r.data.Client.DeleteBucket(ctx, name)
+		if err == nil || gcp.IsNotFound(err) {
+			return
+		}
+		failed = errors.Join(emptyErr, err)
+		if emptyErr != nil || !notEmpty(err) {
+			break
+		}
+	}
+	diags.Error(diagnostics, path.Root("name"), "Cannot delete the bucket", failed,
+		fmt.Sprintf("%d objects were deleted before that. Destroy again to go on; while jobs write to the bucket it cannot be emptied.", total))
+}

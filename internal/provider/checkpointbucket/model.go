@@ -1,0 +1,137 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package checkpointbucket
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+)
+
+// Model is the resource's configuration, plan or state.
+type Model struct {
+	ID                        types.String   `tfsdk:"id"`
+	Name                      types.String   `tfsdk:"name"`
+	Project                   types.String   `tfsdk:"project"`
+	Location                  value.Location `tfsdk:"location"`
+	StorageClass              types.String   `tfsdk:"storage_class"`
+	HierarchicalNamespace     types.Bool     `tfsdk:"hierarchical_namespace"`
+	Versioning                types.Bool     `tfsdk:"versioning"`
+	SoftDeleteRetention       value.Duration `tfsdk:"soft_delete_retention"`
+	ExpireAfterDays           types.Int64    `tfsdk:"expire_after_days"`
+	ExpirePrefixes            types.Set      `tfsdk:"expire_prefixes"`
+	AbortIncompleteUploadDays types.Int64    `tfsdk:"abort_incomplete_upload_days"`
+	Labels                    types.Map      `tfsdk:"labels"`
+	TerraformLabels           types.Map      `tfsdk:"terraform_labels"`
+	EffectiveLabels           types.Map      `tfsdk:"effective_labels"`
+	UniformBucketLevelAccess  types.Bool     `tfsdk:"uniform_bucket_level_access"`
+	PublicAccessPrevention    types.String   `tfsdk:"public_access_prevention"`
+	ForceDestroy              types.Bool     `tfsdk:"force_destroy"`
+	URL                       types.String   `tfsdk:"url"`
+	TimeCreated               types.String   `tfsdk:"time_created"`
+	Timeouts                  timeouts.Value `tfsdk:"timeouts"`
+}
+
+// blank is a model in which everything is null but the name.
+func blank(ctx context.Context, name string) Model {
+	return Model{
+		ID: types.StringNull(), Name: types.StringValue(name), Project: types.StringNull(), Location: value.NewLocationNull(),
+		StorageClass: types.StringNull(), HierarchicalNamespace: types.BoolNull(), Versioning: types.BoolNull(),
+		SoftDeleteRetention: value.NewDurationNull(), ExpireAfterDays: types.Int64Null(), ExpirePrefixes: types.SetNull(types.StringType),
+		AbortIncompleteUploadDays: types.Int64Null(), Labels: types.MapNull(types.StringType), TerraformLabels: types.MapNull(types.StringType),
+		EffectiveLabels: types.MapNull(types.StringType), UniformBucketLevelAccess: types.BoolNull(), PublicAccessPrevention: types.StringNull(),
+		ForceDestroy: types.BoolNull(), URL: types.StringNull(), TimeCreated: types.StringNull(),
+		Timeouts: timeouts.Value{Object: types.ObjectNull(timeoutTypes(ctx))},
+	}
+}
+
+func timeoutTypes(ctx context.Context) map[string]attr.Type {
+	if t, ok := timeouts.Attributes(ctx, timeoutOptions).GetType().(attr.TypeWithAttributeTypes); ok {
+		return t.AttributeTypes()
+	}
+	return nil
+}
+
+// complete fills what the plan left open from what was read. Everything that the plan knew stays as planned.
+func complete(plan, read Model) Model {
+	m := plan
+	m.ID = filled(plan.ID, read.ID)
+	m.Project = filled(plan.Project, read.Project)
+	m.Location = filled(plan.Location, read.Location)
+	m.HierarchicalNamespace = filled(plan.HierarchicalNamespace, read.HierarchicalNamespace)
+	m.TerraformLabels = filled(plan.TerraformLabels, read.TerraformLabels)
+	m.EffectiveLabels = filled(plan.EffectiveLabels, read.EffectiveLabels)
+	m.URL = filled(plan.URL, read.URL)
+	m.TimeCreated = filled(plan.TimeCreated, read.TimeCreated)
+	return m
+}
+
+func filled[T attr.Value](planned, read T) T {
+	if planned.IsUnknown() {
+		return read
+	}
+	return planned
+}
+
+func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+
+// texts returns the elements of a known map of strings.
+func texts(m types.Map) map[string]string {
+	out := make(map[string]string, len(m.Elements()))
+	for k, v := range m.Elements() {
+		if s, ok := v.(types.String); ok {
+			out[k] = s.ValueString()
+		}
+	}
+	return out
+}
+
+func mapOf(m map[string]string) types.Map {
+	elements := make(map[string]attr.Value, len(m))
+	for k, v := range m {
+		elements[k] = types.StringValue(v)
+	}
+	return types.MapValueMust(types.StringType, elements)
+}
+
+// prefixes returns the elements of a known set of strings, sorted as the framework keeps them.
+func prefixes(s types.Set) []string {
+	var out []string
+	for _, v := range s.Elements() {
+		if p, ok := v.(types.String); ok {
+			out = append(out, p.ValueString())
+		}
+	}
+	return out
+}
+
+func setOf(items []string) types.Set {
+	elements := make([]attr.Value, 0, len(items))
+	for _, i := range items {
+		elements = append(elements, types.StringValue(i))
+	}
+	return types.SetValueMust(types.StringType, elements)
+}
+
+// identify sets what follows from the name.
+func (m *Model) identify() {
+	m.ID, m.URL = types.StringUnknown(), types.StringUnknown()
+	if known(m.Name) {
+		m.ID, m.URL = m.Name, types.StringValue("gs://"+m.Name.ValueString())
+	}
+}
+
+// spelledLocation writes a location of the API, which answers in capitals, as users write it: regions in lower case, multi-regions in
+// capitals.
+func spelledLocation(location, kind string) string {
+	if kind == "region" || strings.Contains(location, "-") {
+		return strings.ToLower(location)
+	}
+	return location
+}

@@ -1,0 +1,179 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package checkpointbucket
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+)
+
+// ValidateConfig refuses what the configuration alone shows to be impossible.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config Model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.Versioning.ValueBool() && config.HierarchicalNamespace.ValueBool() {
+		refuseVersioning(&resp.Diagnostics, "Cloud Storage keeps no versions in a bucket with a hierarchical namespace. Set one of the two to false.")
+	}
+}
+
+func refuseVersioning(diagnostics *diag.Diagnostics, detail string) {
+	diagnostics.AddAttributeError(path.Root("versioning"), "Versioning with a hierarchical namespace", detail)
+}
+
+// ModifyPlan computes what the plan can know, decides about replacement, and says what cannot work. No planned value depends on an answer
+// of the API.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if r.data == nil || req.Plan.Raw.IsNull() {
+		return
+	}
+	var state *Model
+	if !req.State.Raw.IsNull() {
+		state = &Model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	}
+	var config, plan Model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	p := planner{data: r.data, config: &config, state: state, plan: &plan}
+	p.compute(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.RequiresReplace.Append(p.moves()...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planner computes planned values from configuration, state and provider.
+type planner struct {
+	data                *providerdata.Data
+	config, state, plan *Model
+}
+
+func (p *planner) compute(diagnostics *diag.Diagnostics) {
+	p.place(diagnostics)
+	if diagnostics.HasError() {
+		return
+	}
+	p.plan.identify()
+	p.plan.UniformBucketLevelAccess = types.BoolValue(true)
+	p.plan.PublicAccessPrevention = types.StringValue(enforced)
+	p.namespace(diagnostics)
+	p.labels()
+	p.plan.TimeCreated = types.StringUnknown()
+	if p.stays() && known(p.state.TimeCreated) {
+		p.plan.TimeCreated = p.state.TimeCreated
+	}
+}
+
+// place fills project and location from the provider. A bucket that is there already stays where it is while the provider names no other
+// place.
+func (p *planner) place(diagnostics *diag.Diagnostics) {
+	if p.config.Project.IsNull() {
+		switch {
+		case p.data.Project != "":
+			p.plan.Project = types.StringValue(p.data.Project)
+		case p.state != nil:
+			p.plan.Project = p.state.Project
+		default:
+			p.data.DefaultProject(diagnostics, path.Root("project"))
+			p.plan.Project = types.StringUnknown()
+		}
+	}
+	if p.config.Location.IsNull() {
+		switch {
+		case p.state != nil && (p.data.Region == "" || p.state.Location.Canonical() == value.CanonicalLocation(p.data.Region)):
+			p.plan.Location = p.state.Location
+		case p.data.Region != "":
+			p.plan.Location = value.NewLocation(p.data.Region)
+		default:
+			p.data.DefaultLocation(diagnostics, path.Root("location"))
+			p.plan.Location = value.NewLocationUnknown()
+		}
+	}
+}
+
+// moves returns the attributes, beside the name, whose change makes a new bucket.
+func (p *planner) moves() path.Paths {
+	var out path.Paths
+	if p.state == nil {
+		return out
+	}
+	// An import by the bare name may not have known the project.
+	if known(p.state.Project) && !p.plan.Project.Equal(p.state.Project) {
+		out.Append(path.Root("project"))
+	}
+	if p.plan.Location.IsUnknown() || p.plan.Location.Canonical() != p.state.Location.Canonical() {
+		out.Append(path.Root("location"))
+	}
+	return out
+}
+
+// stays reports whether the plan is about the bucket of the state, and not about a new one.
+func (p *planner) stays() bool {
+	return p.state != nil && p.plan.Name.Equal(p.state.Name) && len(p.moves()) == 0
+}
+
+// namespace decides about the hierarchical namespace: true for a new bucket, and for one that exists what it has.
+func (p *planner) namespace(diagnostics *diag.Diagnostics) {
+	stays := p.stays()
+	if p.config.HierarchicalNamespace.IsNull() {
+		p.plan.HierarchicalNamespace = types.BoolValue(true)
+		if stays {
+			p.plan.HierarchicalNamespace = p.state.HierarchicalNamespace
+		}
+	}
+	namespace := p.plan.HierarchicalNamespace
+	if stays && known(namespace) && !namespace.Equal(p.state.HierarchicalNamespace) {
+		has, remedy := "has no hierarchical namespace", "false"
+		if p.state.HierarchicalNamespace.ValueBool() {
+			has, remedy = "has a hierarchical namespace", "true"
+		}
+		diagnostics.AddAttributeError(path.Root("hierarchical_namespace"), "Hierarchical namespace of an existing bucket",
+			"The bucket "+p.plan.Name.ValueString()+" "+has+", and Cloud Storage decides that when a bucket is made.\n\n"+
+				"Write hierarchical_namespace = "+remedy+", or leave it out. For the other kind make a bucket of another name, and copy the checkpoints.")
+		return
+	}
+	if !p.plan.Versioning.ValueBool() || !namespace.ValueBool() {
+		return
+	}
+	if stays {
+		refuseVersioning(diagnostics, "The bucket "+p.plan.Name.ValueString()+" has a hierarchical namespace, and Cloud Storage keeps no versions in such a bucket. Set versioning = false, or leave it out.")
+		return
+	}
+	refuseVersioning(diagnostics, "Cloud Storage keeps no versions in a bucket with a hierarchical namespace, which a new bucket has unless the configuration says otherwise. "+
+		"Write hierarchical_namespace = false, or versioning = false.")
+}
+
+// labels adds the provider's labels to the configured ones.
+func (p *planner) labels() {
+	p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
+	if p.plan.Labels.IsUnknown() || !p.data.Knows("default_labels") {
+		p.plan.TerraformLabels = types.MapUnknown(types.StringType)
+		return
+	}
+	elements := make(map[string]attr.Value, len(p.data.DefaultLabels))
+	for k, v := range p.data.DefaultLabels {
+		elements[k] = types.StringValue(v)
+	}
+	maps.Copy(elements, p.plan.Labels.Elements())
+	p.plan.TerraformLabels = types.MapValueMust(types.StringType, elements)
+	if p.stays() && p.plan.TerraformLabels.Equal(p.state.TerraformLabels) && known(p.state.EffectiveLabels) {
+		p.plan.EffectiveLabels = p.state.EffectiveLabels
+	}
+}
