@@ -42,7 +42,9 @@ type bucket struct {
 	objects objects
 	folders map[string]*folderRecord
 	managed map[string]*managedRecord
-	renames []renameOperation
+	// folderNames are the sorted names of the folders, nil when out of date.
+	folderNames []string
+	renames     []renameOperation
 }
 
 // bucketRecord is what the store keeps of a bucket.
@@ -316,7 +318,7 @@ func (c *call) deleteBucket() error {
 			errs = append(errs, b.s.store.Delete(key))
 		}
 	}
-	errs = append(errs, b.s.root.RemoveAll(bucketsFolder+"/"+b.name), b.s.store.Delete(bucketKey(b.name)))
+	errs = append(errs, b.s.store.Delete(b.ghostKey()), b.s.root.RemoveAll(bucketsFolder+"/"+b.name), b.s.store.Delete(bucketKey(b.name)))
 	if err := errors.Join(errs...); err != nil {
 		return internal(err)
 	}

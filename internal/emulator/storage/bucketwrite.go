@@ -42,6 +42,7 @@ func (c *call) insertBucket() error {
 	}
 	now := c.s.clock.Now().UTC()
 	b := &bucket{s: c.s, name: name, folders: map[string]*folderRecord{}, managed: map[string]*managedRecord{}}
+	b.objects.init()
 	b.bucketRecord = bucketRecord{
 		Project: project, Generation: now.UnixNano(), Metageneration: 1, Created: now, Updated: now,
 		Resource: map[string]any{
@@ -53,7 +54,7 @@ func (c *call) insertBucket() error {
 			},
 		},
 	}
-	if err := b.place(body); err != nil {
+	if err := b.locate(body); err != nil {
 		return err
 	}
 	w := writing{resource: b.Resource, now: now, creating: true}
@@ -102,8 +103,8 @@ func nameTaken() *apiError {
 	return conflict("The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.")
 }
 
-// place sets what is chosen once: location and namespace.
-func (b *bucket) place(body map[string]any) error {
+// locate sets what is chosen once: location and namespace.
+func (b *bucket) locate(body map[string]any) error {
 	location := strings.ToUpper(asString(body["location"]))
 	if location == "" {
 		location = "US"
@@ -190,8 +191,10 @@ func (c *call) changeBucket(change func(*bucket, map[string]any) (map[string]any
 		b.bucketRecord = was
 		return internal(err)
 	}
-	if err := b.expire(); err != nil {
-		return err
+	if b.retains() {
+		if err := b.retainAll(); err != nil {
+			return internal(err)
+		}
 	}
 	return c.json(b.render(c, full))
 }

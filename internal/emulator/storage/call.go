@@ -66,8 +66,13 @@ func (c *call) serve() {
 			resource += "/" + v
 		}
 	}
-	if id == "storage.objects.insert" && c.q.Get("name") != "" {
-		resource += "/" + c.q.Get("name")
+	if id == "storage.objects.insert" && c.route.stream {
+		name, err := c.peekName()
+		if err != nil {
+			c.fail(asAPIError(err))
+			return
+		}
+		resource += "/" + name
 	}
 	ctx, done, err := c.s.script.Begin(c.r.Context(), faults.Call{
 		Method: id, Resource: resource, Body: c.body, Query: c.q, UserAgent: c.r.UserAgent(),

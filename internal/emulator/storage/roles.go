@@ -28,7 +28,7 @@ var (
 		"storage.objects.getIamPolicy", "storage.objects.setIamPolicy",
 		"storage.objects.setRetention", "storage.objects.overrideUnlockedRetention",
 	}
-	multipart = []string{
+	multipartUploads = []string{
 		"storage.multipartUploads.abort", "storage.multipartUploads.create",
 		"storage.multipartUploads.list", "storage.multipartUploads.listParts",
 	}
@@ -53,25 +53,25 @@ var roles = map[string][]string{
 		"storage.objects.create", "storage.folders.create", "storage.managedFolders.create",
 		"storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.listParts",
 	},
-	"roles/storage.objectUser":         slices.Concat(objectReads, objectWrites, folderReads, folderWrites, managedReads, managedWrites, multipart),
-	"roles/storage.objectAdmin":        slices.Concat(objectReads, objectWrites, objectPolicy, folderReads, folderWrites, managedReads, managedWrites, managedPolicy, multipart),
+	"roles/storage.objectUser":         slices.Concat(objectReads, objectWrites, folderReads, folderWrites, managedReads, managedWrites, multipartUploads),
+	"roles/storage.objectAdmin":        slices.Concat(objectReads, objectWrites, objectPolicy, folderReads, folderWrites, managedReads, managedWrites, managedPolicy, multipartUploads),
 	"roles/storage.folderAdmin":        slices.Concat(folderReads, folderWrites, managedReads, managedWrites, managedPolicy),
 	"roles/storage.bucketViewer":       {"storage.buckets.get", "storage.buckets.list"},
-	"roles/storage.admin":              slices.Concat(bucketWrites, objectReads, objectWrites, objectPolicy, folderReads, folderWrites, managedReads, managedWrites, managedPolicy, multipart),
+	"roles/storage.admin":              slices.Concat(bucketWrites, objectReads, objectWrites, objectPolicy, folderReads, folderWrites, managedReads, managedWrites, managedPolicy, multipartUploads),
 	"roles/storage.legacyObjectReader": {"storage.objects.get"},
 	"roles/storage.legacyObjectOwner":  slices.Concat([]string{"storage.objects.get", "storage.objects.update"}, objectPolicy),
 	"roles/storage.legacyBucketReader": slices.Concat(
 		[]string{"storage.buckets.get", "storage.objects.list", "storage.multipartUploads.list"}, folderReads, managedReads),
 	"roles/storage.legacyBucketWriter": slices.Concat(
 		[]string{"storage.buckets.get", "storage.objects.list", "storage.objects.create", "storage.objects.delete", "storage.objects.restore"},
-		folderReads, folderWrites, managedReads, managedWrites, multipart),
+		folderReads, folderWrites, managedReads, managedWrites, multipartUploads),
 	"roles/storage.legacyBucketOwner": slices.Concat(
 		[]string{
 			"storage.buckets.get", "storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy", "storage.buckets.update",
 			"storage.objects.list", "storage.objects.create", "storage.objects.delete", "storage.objects.restore", "storage.objects.setRetention",
 			"storage.buckets.enableObjectRetention",
 		},
-		folderReads, folderWrites, managedReads, managedWrites, managedPolicy, multipart),
+		folderReads, folderWrites, managedReads, managedWrites, managedPolicy, multipartUploads),
 	"roles/storage.insightsCollectorService": {"storage.buckets.get", "storage.buckets.getObjectInsights"},
 }
 

@@ -53,6 +53,39 @@ var routes = []route{
 	{prefixAPI, "GET", "b/{bucket}/iam", "storage.buckets.getIamPolicy", "storage.buckets.getIamPolicy", (*call).getPolicy, false},
 	{prefixAPI, "PUT", "b/{bucket}/iam", "storage.buckets.setIamPolicy", "storage.buckets.setIamPolicy", (*call).setPolicy, false},
 	{prefixAPI, "GET", "b/{bucket}/iam/testPermissions", "storage.buckets.testIamPermissions", "", (*call).testPermissions, false},
+
+	{prefixUpload, "POST", "b/{bucket}/o", "storage.objects.insert", permissionCreate, (*call).upload, true},
+	{prefixUpload, "PUT", "b/{bucket}/o", "storage.objects.insert", permissionCreate, (*call).upload, true},
+	{prefixUpload, "DELETE", "b/{bucket}/o", "storage.objects.insert", permissionCreate, (*call).upload, true},
+	{prefixDownload, "GET", "b/{bucket}/o/{object}", "storage.objects.get", "storage.objects.get", (*call).download, false},
+
+	{prefixAPI, "GET", "b/{bucket}/o", "storage.objects.list", "storage.objects.list", (*call).listObjects, false},
+	{prefixAPI, "POST", "b/{bucket}/o", "storage.objects.insert", permissionCreate, (*call).insertObject, false},
+	{prefixAPI, "GET", "b/{bucket}/o/{object}", "storage.objects.get", "storage.objects.get", (*call).getObject, false},
+	{prefixAPI, "PATCH", "b/{bucket}/o/{object}", "storage.objects.patch", "storage.objects.update", (*call).patchObject, false},
+	{prefixAPI, "PUT", "b/{bucket}/o/{object}", "storage.objects.update", "storage.objects.update", (*call).updateObject, false},
+	{prefixAPI, "DELETE", "b/{bucket}/o/{object}", "storage.objects.delete", "storage.objects.delete", (*call).deleteObject, false},
+	{prefixAPI, "POST", "b/{bucket}/o/{object}/compose", "storage.objects.compose", permissionCreate, (*call).composeObject, false},
+	{prefixAPI, "POST", "b/{bucket}/o/{object}/restore", "storage.objects.restore", "storage.objects.restore", (*call).restoreObject, false},
+	{prefixAPI, "POST", "b/{bucket}/o/{object}/moveTo/o/{target}", "storage.objects.move", "storage.objects.move", (*call).moveObject, false},
+	{prefixAPI, "POST", "b/{bucket}/o/{object}/copyTo/b/{destination}/o/{target}", "storage.objects.copy", "storage.objects.get", (*call).copyObject, false},
+	{prefixAPI, "POST", "b/{bucket}/o/{object}/rewriteTo/b/{destination}/o/{target}", "storage.objects.rewrite", "storage.objects.get", (*call).rewriteObject, false},
+
+	{prefixAPI, "GET", "b/{bucket}/folders", "storage.folders.list", "storage.folders.list", (*call).listFolders, false},
+	{prefixAPI, "POST", "b/{bucket}/folders", "storage.folders.insert", "storage.folders.create", (*call).insertFolder, false},
+	{prefixAPI, "GET", "b/{bucket}/folders/{folder}", "storage.folders.get", "storage.folders.get", (*call).getFolder, false},
+	{prefixAPI, "DELETE", "b/{bucket}/folders/{folder}", "storage.folders.delete", "storage.folders.delete", (*call).deleteFolder, false},
+	{prefixAPI, "POST", "b/{bucket}/folders/{folder}/renameTo/folders/{target}", "storage.folders.rename", "storage.folders.rename", (*call).renameFolder, false},
+	{prefixAPI, "GET", "b/{bucket}/operations", "storage.buckets.operations.list", "storage.bucketOperations.list", (*call).listOperations, false},
+	{prefixAPI, "GET", "b/{bucket}/operations/{operation}", "storage.buckets.operations.get", "storage.bucketOperations.get", (*call).getOperation, false},
+
+	{prefixAPI, "GET", "b/{bucket}/managedFolders", "storage.managedFolders.list", "storage.managedFolders.list", (*call).listManagedFolders, false},
+	{prefixAPI, "POST", "b/{bucket}/managedFolders", "storage.managedFolders.insert", "storage.managedFolders.create", (*call).insertManagedFolder, false},
+	{prefixAPI, "GET", "b/{bucket}/managedFolders/{folder}", "storage.managedFolders.get", "storage.managedFolders.get", (*call).getManagedFolder, false},
+	{prefixAPI, "DELETE", "b/{bucket}/managedFolders/{folder}", "storage.managedFolders.delete", "storage.managedFolders.delete", (*call).deleteManagedFolder, false},
+	{prefixAPI, "GET", "b/{bucket}/managedFolders/{folder}/iam", "storage.managedFolders.getIamPolicy", "storage.managedFolders.getIamPolicy", (*call).getManagedPolicy, false},
+	{prefixAPI, "PUT", "b/{bucket}/managedFolders/{folder}/iam", "storage.managedFolders.setIamPolicy", "storage.managedFolders.setIamPolicy", (*call).setManagedPolicy, false},
+	{prefixAPI, "GET", "b/{bucket}/managedFolders/{folder}/iam/testPermissions", "storage.managedFolders.testIamPermissions", "", (*call).testManagedPermissions, false},
 }
 
 // xmlPath takes a read of the XML API apart: GET /BUCKET/OBJECT.

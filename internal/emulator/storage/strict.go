@@ -31,6 +31,9 @@ func decodeBody(raw []byte, shape any) (map[string]any, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, failure(400, "parseError", "Parse Error")
 	}
+	if v == nil { // how one client sends a body that it has not
+		return map[string]any{}, nil
+	}
 	m, ok := v.(map[string]any)
 	if !ok {
 		return nil, failure(400, "parseError", "Parse Error")

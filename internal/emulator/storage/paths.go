@@ -1,0 +1,188 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Which names have a file in the folder that a task mounts. Every path below is
+// relative to the bucket's own folder, out of which os.Root lets nothing lead.
+
+// longestSegment is what file systems take, in bytes.
+const longestSegment = 255
+
+// validName: an object's name is UTF-8 without NUL, line feed and carriage
+// return.
+func validName(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsAny(name, "\x00\r\n")
+}
+
+// livePath returns the place of an object's file, and of the directory for a
+// name that ends with a slash. Names that a file system could take otherwise
+// have none.
+func livePath(name string) (string, bool) {
+	bare := strings.TrimSuffix(name, "/")
+	if len(name) > 1024 || !validName(name) || bare == "." || !fs.ValidPath(bare) || !filepath.IsLocal(filepath.FromSlash(bare)) || strings.Contains(bare, `\`) {
+		return "", false
+	}
+	for segment := range strings.SplitSeq(bare, "/") {
+		if len(segment) > longestSegment {
+			return "", false
+		}
+	}
+	return liveFolder + "/" + bare, true
+}
+
+// parents returns the directories above a live path, outermost first, without
+// the live folder itself.
+func parents(live string) []string {
+	var out []string
+	for i := len(liveFolder) + 1; i < len(live); i++ {
+		if live[i] == '/' {
+			out = append(out, live[:i])
+		}
+	}
+	return out
+}
+
+// stat is Lstat, absent also when a directory above is none: a task may have
+// put a link there, and nothing behind a link is an object.
+func (b *bucket) stat(live string) (fs.FileInfo, error) {
+	for _, p := range parents(live) {
+		fi, err := b.dir.Lstat(p)
+		if err != nil {
+			return nil, absentIfMissing(err)
+		}
+		if !fi.IsDir() {
+			return nil, fs.ErrNotExist
+		}
+	}
+	fi, err := b.dir.Lstat(live)
+	if err != nil {
+		return nil, absentIfMissing(err)
+	}
+	return fi, nil
+}
+
+// absentIfMissing folds the errors of a path that leads nowhere into one.
+func absentIfMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || isNotDirectory(err) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+// canPlace reports whether an object of the name can be a file now: nothing of
+// another kind or spelling is in its way.
+func (b *bucket) canPlace(name string) (string, bool) {
+	live, ok := livePath(name)
+	if !ok || b.s.namesFold && b.spelledOtherwise(live) {
+		return "", false
+	}
+	for _, p := range parents(live) {
+		if fi, err := b.dir.Lstat(p); err == nil && !fi.IsDir() {
+			return "", false
+		}
+	}
+	fi, err := b.dir.Lstat(live)
+	if err != nil {
+		return live, errors.Is(absentIfMissing(err), fs.ErrNotExist)
+	}
+	directory := strings.HasSuffix(name, "/")
+	return live, fi.IsDir() == directory
+}
+
+// spelledOtherwise reports whether a part of the path is there under a name
+// that the file system holds for the same.
+func (b *bucket) spelledOtherwise(live string) bool {
+	for _, p := range append(parents(live), live) {
+		d, err := b.dir.Open(path.Dir(p))
+		if err != nil {
+			return false
+		}
+		names, _ := d.Readdirnames(-1)
+		_ = d.Close()
+		want := path.Base(p)
+		for _, name := range names {
+			if name != want && foldName(name) == foldName(want) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func foldName(name string) string { return cases.Fold().String(norm.NFC.String(name)) }
+
+// makeParents makes the directories above a live path. In a flat bucket they
+// stand for nothing, in a hierarchical one for folders.
+func (b *bucket) makeParents(live string) error {
+	changed := false
+	for _, p := range parents(live) {
+		err := b.dir.Mkdir(p, 0o755)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if b.hierarchical() || err != nil {
+			continue
+		}
+		if err := b.haunt(strings.TrimPrefix(p, liveFolder+"/") + "/"); err != nil {
+			return err
+		}
+		changed = true
+	}
+	if changed {
+		return b.saveGhosts()
+	}
+	return nil
+}
+
+// haunt marks the directory of a name as one that stands for nothing. The
+// caller saves the ghosts.
+func (b *bucket) haunt(name string) error {
+	live, ok := livePath(name)
+	if !ok {
+		return nil
+	}
+	fi, err := b.dir.Lstat(live)
+	if err != nil || !fi.IsDir() {
+		return nil //nolint:nilerr // it is gone: nothing to mark
+	}
+	b.objects.ghosts[name] = inode(fi)
+	return nil
+}
+
+// isGhost reports whether a directory stands for nothing, and is the one that
+// was marked: one that a task made anew is not.
+func (b *bucket) isGhost(name string, fi fs.FileInfo) bool {
+	mark, ok := b.objects.ghosts[name]
+	return ok && mark == inode(fi)
+}
+
+// probeFolding finds out whether the file system holds names that differ in
+// case or composition for one.
+func probeFolding(root *os.Root) (bool, error) {
+	const lower, upper = "probe-é", "PROBE-É"
+	if err := root.WriteFile(norm.NFC.String(lower), nil, 0o600); err != nil {
+		return false, fmt.Errorf("probing the file system: %w", err)
+	}
+	defer func() { _ = root.Remove(norm.NFC.String(lower)) }()
+	for _, other := range []string{norm.NFC.String(upper), norm.NFD.String(lower)} {
+		if _, err := root.Lstat(other); err == nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
