@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/jonboulle/clockwork"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/checkpointbucket"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
 )
@@ -64,6 +65,7 @@ func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp 
 // Resources lists the resources.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
+		checkpointbucket.NewResource,
 		gpujob.NewResource,
 		execution.NewResource,
 	}
