@@ -44,5 +44,5 @@ func launchOne() {
 		os.Exit(1)
 	}
 	<-a.Done()
-	fmt.Printf("%+v\n", a.Result())
+	fmt.Printf("%+v mode %s %s\n", a.Result(), p.Mode(), p.Why())
 }

@@ -89,6 +89,7 @@ func identity(file string) ([]syscall.SysProcIDMap, error) {
 const (
 	probeTarget = "/resilientjob-probe/mount"
 	probeFile   = "file"
+	probeLimit  = 30 * time.Second
 )
 
 func (n *namespace) probe() error {
@@ -109,10 +110,10 @@ func (n *namespace) probe() error {
 	}
 	select {
 	case <-p.gone():
-	case <-time.After(10 * time.Second):
+	case <-time.After(probeLimit):
 		p.kill()
 		<-p.gone()
-		return errors.New("building a namespace took longer than 10 s")
+		return fmt.Errorf("building a namespace took longer than %s", probeLimit)
 	}
 	if failure := p.ending().failure; failure != "" {
 		return hint(errors.New(failure))
