@@ -366,7 +366,7 @@ class TestKilledAHundredTimes(Folder):
                     saved.remove(max(saved))
                     damaged += 1
                 number = chance.choice((signal.SIGKILL, signal.SIGTERM))
-                lines, status = self.kill_after(arguments + ["1000000"], chance.uniform(0, 0.05), number)
+                lines, status = self.kill_after(arguments + ["1000000"], chance.uniform(0, 0.03), number)
 
                 resumed = self.found(r"resumed at step (\d+) from (.*)", lines)
                 self.assertGreaterEqual(max(resumed, default=0), max(saved, default=0), "a saved checkpoint is lost")
