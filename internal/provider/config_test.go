@@ -211,7 +211,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"null label", block{labels: map[string]setting{"team": {}}}, nil, path.Root("default_labels").AtMapKey("team"),
 			`Invalid label|default_labels["team"]: the value is null`},
 		{"system label", block{labels: map[string]setting{"run.googleapis.com/x": is("")}}, nil, path.Root("default_labels").AtMapKey("run.googleapis.com/x"),
-			`Invalid label|default_labels["run.googleapis.com/x"]: Google keeps keys in run.googleapis.com to itself.`},
+			`Invalid label|default_labels["run.googleapis.com/x"]: keys in run.googleapis.com belong to Google.`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

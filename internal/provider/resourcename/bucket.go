@@ -84,9 +84,9 @@ func bucketRule(s string) error {
 	case net.ParseIP(s) != nil:
 		return errors.New("it looks like an IP address")
 	case strings.HasPrefix(s, "goog"):
-		return errors.New("Google keeps names that begin with \"goog\" to itself")
+		return errors.New("names that begin with \"goog\" belong to Google")
 	case lookAlike.MatchString(s):
-		return errors.New("Google keeps names with \"google\", or what looks like it, to itself")
+		return errors.New("names with \"google\" in them, or what looks like it, belong to Google")
 	}
 	for _, part := range strings.Split(s, ".") {
 		if part == "" {

@@ -46,11 +46,11 @@ func (keepEqual) PlanModifyString(ctx context.Context, req planmodifier.StringRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	comparable, ok := state.(basetypes.StringValuableWithSemanticEquals)
+	spelling, ok := state.(basetypes.StringValuableWithSemanticEquals)
 	if !ok {
 		return
 	}
-	equal, diags := comparable.StringSemanticEquals(ctx, planned)
+	equal, diags := spelling.StringSemanticEquals(ctx, planned)
 	resp.Diagnostics.Append(diags...)
 	if equal {
 		resp.PlanValue = req.StateValue

@@ -140,7 +140,7 @@ func TestLabels(t *testing.T) {
 		{"team", "a b", "the value \"a b\" is not allowed"},
 		{strings.Repeat("k", 64), "x", "the key has 64 characters, and 63 is the most"},
 		{"k", strings.Repeat("v", 64), "the value has 64 characters, and 63 is the most"},
-		{"run.googleapis.com/foo", "x", "Google keeps keys in run.googleapis.com to itself"},
+		{"run.googleapis.com/foo", "x", "keys in run.googleapis.com belong to Google"},
 	} {
 		err := value.CheckLabel(test.key, test.val)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {

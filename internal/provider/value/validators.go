@@ -18,9 +18,11 @@ type DurationRange struct {
 	why      string
 }
 
-// DurationBetween accepts durations from min to max, both included. It also
+// DurationBetween accepts durations from shortest to longest, both included. It also
 // checks the spelling: an attribute needs no other validator.
-func DurationBetween(min, max time.Duration) DurationRange { return DurationRange{min: min, max: max} }
+func DurationBetween(shortest, longest time.Duration) DurationRange {
+	return DurationRange{min: shortest, max: longest}
+}
 
 // Because adds the reason of the range to the message, as a whole sentence.
 func (r DurationRange) Because(why string) DurationRange {
