@@ -84,7 +84,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		printFlags(flags, stderr)
 		return s, err
 	case err != nil:
-		return fail("%s", strings.Replace(err.Error(), "flag -", "flag --", 1))
+		return fail("%s", strings.NewReplacer("flag -", "flag --", "defined: -", "defined: --").Replace(err.Error()))
 	case flags.NArg() > 0:
 		return fail("unexpected argument %q: the command has flags only", flags.Arg(0))
 	case o.PreemptAfter < 0 || o.PreemptEvery < 0:
@@ -122,18 +122,19 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "resilientjob-emulator", currentVersion())
 		return exitOK
 	}
-	s.options.Logger = slog.New(newLines(s.level, stdout))
+	s.options.Logger = newLogger(s.level, stdout)
 	e, err := emulator.Start(s.options)
 	if err != nil {
 		fmt.Fprintf(stderr, "the emulator cannot start: %v\n", err)
 		return exitFailed
 	}
 	code := exitOK
-	welcome(e, s, stdout)
+	// The file first: a script that has seen the line below can read it.
 	if err := writeToken(s.tokenFile, e.ControlToken()); err != nil {
 		fmt.Fprintf(stderr, "the emulator cannot start: --control-token-file: %v\n", err)
 		code = exitFailed
 	} else {
+		welcome(e, s, stdout)
 		<-ctx.Done()
 		s.options.Logger.Info("stopping: running tasks get SIGTERM, and SIGKILL after ten seconds")
 	}

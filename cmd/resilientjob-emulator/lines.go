@@ -14,20 +14,26 @@ import (
 	"sync"
 )
 
+// attr is an attribute with its whole key.
+type attr struct {
+	key   string
+	value slog.Value
+}
+
 // lines is a slog.Handler that prints one line for each event, for people: the
 // message as it is, then what goes with it. Control characters of a message are
 // shown escaped, so that a task cannot paint the terminal or forge a line.
 type lines struct {
 	level slog.Level
-	with  []slog.Attr
-	group string
+	with  []attr
+	group string // prefix of the keys to come
 
 	mu  *sync.Mutex
 	out io.Writer
 }
 
-func newLines(level slog.Level, out io.Writer) *lines {
-	return &lines{level: level, mu: &sync.Mutex{}, out: out}
+func newLogger(level slog.Level, out io.Writer) *slog.Logger {
+	return slog.New(&lines{level: level, mu: &sync.Mutex{}, out: out})
 }
 
 // Enabled implements slog.Handler.
@@ -40,20 +46,20 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 		fmt.Fprintf(&b, "%s: ", strings.ToLower(r.Level.String()))
 	}
 	b.WriteString(printable(r.Message))
-	add := func(a slog.Attr) bool {
-		if !a.Equal(slog.Attr{}) {
-			value := printable(a.Value.Resolve().String())
-			if value == "" || strings.ContainsAny(value, " =") {
-				value = strconv.Quote(value)
-			}
-			fmt.Fprintf(&b, " %s%s=%s", l.group, a.Key, value)
+	add := func(a attr) {
+		value := printable(a.value.Resolve().String())
+		if value == "" || strings.ContainsAny(value, " =") {
+			value = strconv.Quote(value)
 		}
-		return true
+		fmt.Fprintf(&b, " %s=%s", a.key, value)
 	}
 	for _, a := range l.with {
 		add(a)
 	}
-	r.Attrs(add)
+	r.Attrs(func(a slog.Attr) bool {
+		add(attr{l.group + a.Key, a.Value})
+		return true
+	})
 	b.WriteByte('\n')
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +84,10 @@ func printable(s string) string {
 // WithAttrs implements slog.Handler.
 func (l *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := *l
-	c.with = append(append([]slog.Attr{}, l.with...), attrs...)
+	c.with = append([]attr{}, l.with...)
+	for _, a := range attrs {
+		c.with = append(c.with, attr{l.group + a.Key, a.Value})
+	}
 	return &c
 }
 
