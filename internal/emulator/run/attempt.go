@@ -54,6 +54,14 @@ func (a *attempt) end(kind endKind) {
 	}
 }
 
+// kill ends an attempt that a test scripts and that would not end by itself.
+// Processes end after the grace.
+func (a *attempt) kill() {
+	if scripted, ok := a.process.(interface{ Signal(n int) }); ok {
+		scripted.Signal(9)
+	}
+}
+
 // startAttempt starts the next attempt of a task.
 func (s *Service) startAttempt(x *driven, e *runpb.Execution, index int) error {
 	n := x.name.task(index)
@@ -161,6 +169,9 @@ func (s *Service) launched(x *driven, a *attempt, process runner.Attempt) {
 	if a.asked != noEnd {
 		a.end(a.asked)
 	}
+	if s.closed {
+		a.kill()
+	}
 	if x.started || x.ended {
 		return
 	}
@@ -219,7 +230,7 @@ func (s *Service) finishAttempt(x *driven, a *attempt, r runner.Result) {
 		s.schedule(x, e)
 		return
 	}
-	e.RunningCount = int32(len(x.active)) //nolint:gosec // at most 10,000
+	e.RunningCount = int32(len(x.active))
 	if len(x.active) == 0 {
 		s.complete(x, e)
 		return
@@ -260,7 +271,7 @@ func (s *Service) finishTask(x *driven, a *attempt, e *runpb.Execution, o outcom
 	case !last:
 		t.Retried++
 		x.retried[a.index] = true
-		e.RetriedCount = int32(len(x.retried)) //nolint:gosec // at most 10,000
+		e.RetriedCount = int32(len(x.retried))
 		x.queue = append([]int{a.index}, x.queue...)
 		c := setOn(&e.Conditions, condRetry, runpb.Condition_CONDITION_SUCCEEDED, now,
 			fmt.Sprintf("System will retry after 0:00:00 from lastTransitionTime for attempt %d.", a.number))

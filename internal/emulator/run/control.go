@@ -19,10 +19,7 @@ func (s *Service) Close() {
 	for _, x := range s.running {
 		s.stop(x, stopClosing)
 		for _, a := range x.active {
-			// An attempt that a test scripts does not end by itself.
-			if scripted, ok := a.process.(interface{ Signal(n int) }); ok {
-				scripted.Signal(9)
-			}
+			a.kill()
 		}
 	}
 	s.mu.Unlock()

@@ -250,7 +250,7 @@ func (s *Service) schedule(x *driven, e *runpb.Execution) {
 			return
 		}
 	}
-	e.RunningCount = int32(len(x.active)) //nolint:gosec // at most 10,000
+	e.RunningCount = int32(len(x.active))
 	if len(x.active) == 0 && len(x.queue) == 0 {
 		s.complete(x, e)
 		return
@@ -294,7 +294,7 @@ func (s *Service) stop(x *driven, cause stopCause) {
 	for _, i := range x.queue {
 		s.cancelWaiting(x, i)
 	}
-	e.CancelledCount += int32(len(x.queue)) //nolint:gosec // at most 10,000
+	e.CancelledCount += int32(len(x.queue))
 	if e.GetStartTime() == nil {
 		e.CancelledCount = e.GetTaskCount()
 	}
@@ -314,7 +314,7 @@ func (s *Service) complete(x *driven, e *runpb.Execution) {
 	e.Reconciling = false
 	e.RunningCount = 0
 	e.CompletionTime = timestamp(t)
-	e.RetriedCount = int32(len(x.retried)) //nolint:gosec // at most 10,000
+	e.RetriedCount = int32(len(x.retried))
 	var end *status.Status
 	reference := runpb.ExecutionReference_EXECUTION_SUCCEEDED
 	switch {
@@ -338,7 +338,7 @@ func (s *Service) complete(x *driven, e *runpb.Execution) {
 		if x.failure.exited {
 			c.Reasons = executionReason(runpb.Condition_NON_ZERO_EXIT_CODE)
 		}
-		end = status.New(codes.Code(x.failure.result.GetStatus().GetCode()), text) //nolint:gosec // a status code
+		end = status.New(codes.Code(x.failure.result.GetStatus().GetCode()), text)
 	default:
 		setOn(&e.Conditions, condCompleted, runpb.Condition_CONDITION_SUCCEEDED, t,
 			s.successMessage(t.Sub(e.GetStartTime().AsTime())))

@@ -123,7 +123,7 @@ const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 func randomSuffix() string {
 	b := make([]byte, 5)
 	for i := range b {
-		b[i] = suffixAlphabet[rand.IntN(len(suffixAlphabet))] //nolint:gosec // a name, not a secret
+		b[i] = suffixAlphabet[rand.IntN(len(suffixAlphabet))]
 	}
 	return string(b)
 }

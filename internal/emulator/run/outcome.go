@@ -46,9 +46,9 @@ type outcome struct {
 
 func failed(code codes.Code, message string, exitCode, signal int) outcome {
 	return outcome{own: true, result: &runpb.TaskAttemptResult{
-		Status:     &statuspb.Status{Code: int32(code), Message: message}, //nolint:gosec // a status code
-		ExitCode:   int32(exitCode),                                       //nolint:gosec // 0 to 255
-		TermSignal: int32(signal),                                         //nolint:gosec // a signal number
+		Status:     &statuspb.Status{Code: int32(code), Message: message},
+		ExitCode:   int32(exitCode),
+		TermSignal: int32(signal),
 	}}
 }
 

@@ -61,7 +61,7 @@ func (s *Service) SetIamPolicy(_ context.Context, req *iampb.SetIamPolicyRequest
 	if p.Version == 0 && len(p.Bindings) > 0 {
 		p.Version = 1
 	}
-	p.Etag = binary.BigEndian.AppendUint64(nil, uint64(s.stamp().UnixMicro())) //nolint:gosec // after 1970
+	p.Etag = binary.BigEndian.AppendUint64(nil, uint64(s.stamp().UnixMicro()))
 	return p, s.put(policyKey+n.String(), p)
 }
 

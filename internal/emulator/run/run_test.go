@@ -56,6 +56,7 @@ type world struct {
 	buckets  *bucketSet
 	accounts map[string]bool
 	opts     run.Options
+	shut     bool
 }
 
 // newWorld returns a service over an empty store in memory.
@@ -84,13 +85,23 @@ func newWorldOn(t *testing.T, st *store.Store, change ...func(*run.Options)) *wo
 	w.Service = run.New(w.opts)
 	t.Cleanup(func() {
 		cancel()
-		w.Close()
-		w.ops.Close()
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
+		w.shutDown()
 	})
 	return w
+}
+
+// shutDown closes everything, once.
+func (w *world) shutDown() {
+	w.t.Helper()
+	if w.shut {
+		return
+	}
+	w.shut = true
+	w.Close()
+	w.ops.Close()
+	if err := w.store.Close(); err != nil {
+		w.t.Error(err)
+	}
 }
 
 func behaving(b run.Behaviour) func(*run.Options) {

@@ -101,7 +101,7 @@ func (s *Service) newTaskRecord(n executionName, e *runpb.Execution, index int) 
 		GpuZonalRedundancyDisabled: template.GpuZonalRedundancyDisabled,
 		WorkloadIdentityConfig:     template.GetWorkloadIdentityConfig(),
 		Reconciling:                true,
-		Index:                      int32(index), //nolint:gosec // below 10,000
+		Index:                      int32(index),
 		LogUri:                     logURI(n, strconv.Itoa(index)),
 		Etag:                       etagOf(name.String(), now),
 	}

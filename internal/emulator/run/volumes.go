@@ -68,7 +68,7 @@ func (s *Service) prepare(x *driven, a *attempt, t *runpb.TaskTemplate, count in
 		mount.Path = path.Clean(m.GetMountPath())
 		if m.GetSubPath() != "" {
 			mount.HostDir = filepath.Join(mount.HostDir, filepath.FromSlash(m.GetSubPath()))
-			if err := os.MkdirAll(mount.HostDir, 0o755); err != nil { //nolint:gosec // a task runs as another user
+			if err := os.MkdirAll(mount.HostDir, 0o755); err != nil {
 				return runner.Task{}, scratch.remove, fmt.Errorf("mounting volume %q at %s failed: %w", m.GetName(), m.GetMountPath(), err)
 			}
 		}
@@ -85,7 +85,7 @@ func (s *Service) volume(a *attempt, t *runpb.TaskTemplate, v *runpb.Volume, scr
 	case *runpb.Volume_Nfs:
 		// There is no NFS client here: all tasks share a folder per exported path.
 		dir := filepath.Join(s.o.Store.Root(), "run", "nfs", fileName(source.Nfs.GetServer()), fileName(source.Nfs.GetPath()))
-		return runner.Mount{HostDir: dir, ReadOnly: source.Nfs.GetReadOnly()}, os.MkdirAll(dir, 0o755) //nolint:gosec // as above
+		return runner.Mount{HostDir: dir, ReadOnly: source.Nfs.GetReadOnly()}, os.MkdirAll(dir, 0o755)
 	case *runpb.Volume_Secret:
 		dir, err := scratch.folder()
 		if err != nil {
@@ -119,7 +119,7 @@ func (s *Service) bucketVolume(t *runpb.TaskTemplate, source *runpb.GCSVolumeSou
 			dir = filepath.Join(dir, filepath.FromSlash(prefix))
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return runner.Mount{}, err
 	}
 	readOnly := source.GetReadOnly() || !s.o.Buckets.Allowed(bucket, member, writePermission)
@@ -152,14 +152,14 @@ func (s *Service) writeSecrets(a *attempt, t *runpb.TaskTemplate, v *runpb.Secre
 			return err
 		}
 		file := filepath.Join(dir, filepath.FromSlash(item.GetPath()))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // as above
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
 		mode := os.FileMode(0o444)
 		if m := max(item.GetMode(), 0); m != 0 {
-			mode = os.FileMode(m) //nolint:gosec // not negative
+			mode = os.FileMode(m)
 		} else if m := max(v.GetDefaultMode(), 0); m != 0 {
-			mode = os.FileMode(m) //nolint:gosec // not negative
+			mode = os.FileMode(m)
 		}
 		if err := os.WriteFile(file, payload, mode&^0o222); err != nil {
 			return err
@@ -175,13 +175,13 @@ type scratchFolder struct {
 }
 
 func (f *scratchFolder) folder() (string, error) {
-	if err := os.MkdirAll(f.under, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.MkdirAll(f.under, 0o755); err != nil {
 		return "", err
 	}
 	dir, err := os.MkdirTemp(f.under, "volume-")
 	if err == nil {
 		f.made = append(f.made, dir)
-		err = os.Chmod(dir, 0o755) //nolint:gosec // as above
+		err = os.Chmod(dir, 0o755)
 	}
 	return dir, err
 }

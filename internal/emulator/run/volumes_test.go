@@ -1,0 +1,236 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package run_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"google.golang.org/grpc/codes"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
+)
+
+const account = "train@demo.iam.gserviceaccount.com"
+
+func mounting(v *runpb.Volume, m *runpb.VolumeMount) func(*runpb.Job) {
+	return func(j *runpb.Job) {
+		m.Name = v.GetName()
+		retries(0)(j)
+		withVolumes(v)(j)
+		withMounts(m)(j)
+		task(j).ServiceAccount = account
+	}
+}
+
+func TestBucketVolumes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		volume   *runpb.Volume
+		mount    *runpb.VolumeMount
+		dir      string // below the bucket's
+		readOnly bool
+		allowed  []string
+	}{
+		"whole bucket":  {bucketVolume("v", "ckpt"), &runpb.VolumeMount{MountPath: "/checkpoints"}, "", false, all},
+		"full name":     {bucketVolume("v", "projects/demo/buckets/ckpt"), &runpb.VolumeMount{MountPath: "/checkpoints"}, "", false, all},
+		"only-dir":      {bucketVolume("v", "ckpt", "implicit-dirs", "only-dir=runs/a"), &runpb.VolumeMount{MountPath: "/checkpoints"}, "runs/a", false, all},
+		"sub path":      {bucketVolume("v", "ckpt", "only-dir=runs"), &runpb.VolumeMount{MountPath: "/checkpoints/", SubPath: "b/c"}, "runs/b/c", false, all},
+		"viewer only":   {bucketVolume("v", "ckpt"), &runpb.VolumeMount{MountPath: "/checkpoints"}, "", true, all[:2]},
+		"read-only":     {&runpb.Volume{Name: "v", VolumeType: &runpb.Volume_Gcs{Gcs: &runpb.GCSVolumeSource{Bucket: "ckpt", ReadOnly: true}}}, &runpb.VolumeMount{MountPath: "/checkpoints"}, "", true, all},
+		"may only read": {&runpb.Volume{Name: "v", VolumeType: &runpb.Volume_Gcs{Gcs: &runpb.GCSVolumeSource{Bucket: "ckpt", ReadOnly: true}}}, &runpb.VolumeMount{MountPath: "/checkpoints"}, "", true, all[:2]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.accounts[account] = true
+			dir := w.buckets.add(t, "ckpt", account, tt.allowed...)
+			w.create(mounting(tt.volume, tt.mount))
+			name, _ := w.run()
+			got := w.attempt(name, "0").Task.Mounts
+			want := runner.Mount{Path: "/checkpoints", HostDir: filepath.Join(dir, tt.dir), ReadOnly: tt.readOnly}
+			if len(got) != 1 || got[0] != want {
+				t.Errorf("mounts %v, want %v", got, want)
+			}
+			if info, err := os.Stat(want.HostDir); err != nil || !info.IsDir() {
+				t.Errorf("no such folder: %v", err)
+			}
+		})
+	}
+}
+
+var all = []string{"get", "list", "create", "delete"}
+
+// case 109 and case 110: a mount that fails keeps the container from starting,
+// and is told apart from a program that fails.
+func TestMountFailures(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		behaviour run.Behaviour
+		prepare   func(t *testing.T, w *world)
+		code      codes.Code
+		text      string
+	}{
+		"no bucket": {
+			prepare: func(*testing.T, *world) {}, code: codes.Aborted,
+			text: `mounting volume "v" at /checkpoints failed: bucket "ckpt" does not exist`,
+		},
+		"no grant": {
+			prepare: func(t *testing.T, w *world) { w.buckets.add(t, "ckpt", "other@demo.iam.gserviceaccount.com", all...) }, code: codes.Aborted,
+			text: account + ` does not have storage.objects.list access to the bucket "ckpt"`,
+		},
+		"may only create": {
+			prepare: func(t *testing.T, w *world) { w.buckets.add(t, "ckpt", account, "create") }, code: codes.Aborted,
+			text: "storage.objects.list",
+		},
+		"no bucket, internal": {
+			behaviour: run.Behaviour{StartFailure: run.StartFailureInternal}, prepare: func(*testing.T, *world) {},
+			code: codes.Internal, text: "Internal error.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, behaving(tt.behaviour))
+			w.accounts[account] = true
+			tt.prepare(t, w)
+			w.create(mounting(bucketVolume("v", "ckpt"), &runpb.VolumeMount{MountPath: "/checkpoints"}))
+			name, op := w.run()
+			e := w.finished(name)
+			if n := len(w.launcher.Attempts()); n != 0 {
+				t.Errorf("%d attempts were launched", n)
+			}
+			if s := condition(e.GetConditions(), "Started").GetState(); s != reconciling {
+				t.Errorf("Started is %v", s)
+			}
+			r := w.task(name, "0").GetLastAttemptResult()
+			if r.GetExitCode() != 0 || r.GetTermSignal() != 0 || codes.Code(r.GetStatus().GetCode()) != tt.code || !contains(r.GetStatus().GetMessage(), tt.text) {
+				t.Errorf("lastAttemptResult: %v", r)
+			}
+			if codes.Code(w.done(op).GetError().GetCode()) != tt.code {
+				t.Errorf("operation: %v", w.done(op))
+			}
+			logs := w.logs.all(systemLog)
+			if len(logs) != 1 || !contains(logs[0].GetTextPayload(), `mounting volume "v"`) {
+				t.Errorf("the log does not say why: %v", logs)
+			}
+		})
+	}
+}
+
+// A grant that comes between two attempts lets the second start.
+func TestMountAfterTheGrant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.accounts[account] = true
+	w.create(mounting(bucketVolume("v", "ckpt"), &runpb.VolumeMount{MountPath: "/checkpoints"}))
+	name, _ := w.run()
+	w.finished(name)
+	w.buckets.add(t, "ckpt", account, all...)
+	name, _ = w.run()
+	w.attempt(name, "0").Exit(0)
+	if w.finished(name).GetSucceededCount() != 1 {
+		t.Error("it did not start")
+	}
+}
+
+func TestScratchVolumes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(retries(1),
+		withVolumes(emptyVolume("tmp"), &runpb.Volume{Name: "nfs", VolumeType: &runpb.Volume_Nfs{Nfs: &runpb.NFSVolumeSource{Server: "10.0.0.2", Path: "/vol/a", ReadOnly: true}}}),
+		withMounts(
+			&runpb.VolumeMount{Name: "tmp", MountPath: "/scratch"}, &runpb.VolumeMount{Name: "tmp", MountPath: "/again", SubPath: "x"},
+			&runpb.VolumeMount{Name: "nfs", MountPath: "/nfs"},
+		))
+	name, _ := w.run()
+	a := w.attempt(name, "0")
+	first := a.Task.Mounts
+	if len(first) != 3 || first[1].HostDir != filepath.Join(first[0].HostDir, "x") || !first[2].ReadOnly {
+		t.Fatalf("mounts %v", first)
+	}
+	if err := os.WriteFile(filepath.Join(first[0].HostDir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.Exit(1)
+	a = w.attempt(name, "0")
+	second := a.Task.Mounts
+	if second[0].HostDir == first[0].HostDir || second[2].HostDir != first[2].HostDir {
+		t.Errorf("an empty folder lives as long as an attempt, NFS longer: %v, %v", first, second)
+	}
+	a.Exit(0)
+	w.finished(name)
+	if _, err := os.Stat(first[0].HostDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of the first attempt is still there: %v", err)
+	}
+}
+
+type secretBook map[string]string
+
+func (b secretBook) Access(secret, version, member string) ([]byte, error) {
+	if payload, ok := b[secret+"@"+version+"@"+member]; ok {
+		return []byte(payload), nil
+	}
+	return nil, errors.New("no secret " + secret)
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	job := func(j *runpb.Job) {
+		mounting(&runpb.Volume{Name: "v", VolumeType: &runpb.Volume_Secret{Secret: &runpb.SecretVolumeSource{
+			Secret: "conf", Items: []*runpb.VersionToPath{{Path: "a/b", Version: "2", Mode: 0o600}},
+		}}}, &runpb.VolumeMount{MountPath: "/conf"})(j)
+		withEnv(&runpb.EnvVar{Name: "KEY", Values: &runpb.EnvVar_ValueSource{ValueSource: &runpb.EnvVarSource{
+			SecretKeyRef: &runpb.SecretKeySelector{Secret: "projects/other/secrets/key"},
+		}}})(j)
+	}
+	who := "@serviceAccount:" + account
+	w := newWorld(t, func(o *run.Options) {
+		o.Secrets = secretBook{"projects/other/secrets/key@latest" + who: "sesame", "projects/demo/secrets/conf@2" + who: "x = 1"}
+	})
+	w.accounts[account] = true
+	w.create(job)
+	name, _ := w.run()
+	a := w.attempt(name, "0")
+	if got := envOf(a, "KEY"); got != "sesame" {
+		t.Errorf("KEY is %q", got)
+	}
+	file := filepath.Join(a.Task.Mounts[0].HostDir, "a", "b")
+	content, err := os.ReadFile(file)
+	if err != nil || string(content) != "x = 1" || !a.Task.Mounts[0].ReadOnly {
+		t.Errorf("file %q (%v), mount %v", content, err, a.Task.Mounts[0])
+	}
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm() != 0o400 {
+		t.Errorf("mode %v: a umask of 0222 applies", info.Mode())
+	}
+	a.Exit(0)
+	w.finished(name)
+
+	w = newWorld(t)
+	w.accounts[account] = true
+	w.create(job)
+	name, _ = w.run()
+	w.finished(name)
+	text := w.task(name, "0").GetLastAttemptResult().GetStatus().GetMessage()
+	if !strings.Contains(text, "environment variable KEY") || !strings.Contains(text, "projects/other/secrets/key") {
+		t.Errorf("message %q", text)
+	}
+}
+
+func TestSeveralContainersDoNotStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(retries(0), func(j *runpb.Job) {
+		task(j).Containers = []*runpb.Container{{Name: "main", Image: anImage}, {Name: "side", Image: anImage}}
+	})
+	name, _ := w.run()
+	w.finished(name)
+	if text := w.task(name, "0").GetLastAttemptResult().GetStatus().GetMessage(); !contains(text, "exactly one container") {
+		t.Errorf("message %q", text)
+	}
+}
