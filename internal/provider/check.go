@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,12 +177,29 @@ func readCredentials(text string, readFile func(string) ([]byte, error)) ([]byte
 			return nil, fmt.Errorf("the file %s %w", text, err)
 		}
 		return content, nil
+	case isPath(text):
+		return nil, fmt.Errorf("the file %q cannot be read: %w", text, cause(err))
 	case errors.Is(err, os.ErrPermission):
 		return nil, errors.New("the file exists and may not be read by this user (its path is not shown here)")
 	case looksEncoded(text):
 		return nil, errors.New("the text looks like base64 (it is not shown here, because it may be a secret): decode it first, with base64decode(...)")
 	}
 	return nil, errors.New("the text is neither JSON nor the path of a file that can be read (it is not shown here, because it may be a secret); write the path of a credentials file, or its content with file(\"...\")")
+}
+
+var pathShape = regexp.MustCompile(`^[-\w./\\:~ ]{1,255}\.json$`)
+
+// isPath reports whether a text can only be meant as a path, so that a message
+// may show it.
+func isPath(s string) bool { return pathShape.MatchString(s) }
+
+// cause returns the error beneath a path error, whose text repeats the path.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // checkCredentials says what is wrong with a credentials file. The text of

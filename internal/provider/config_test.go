@@ -168,6 +168,8 @@ func TestResolveRefuses(t *testing.T) {
 			`Invalid region|region: "us-central1-a" is a zone: write its region, "us-central1".`},
 		{"credentials that are nothing", block{credentials: is(secret)}, nil, path.Root("credentials"),
 			"Invalid credentials|credentials: the text is neither JSON nor the path of a file that can be read (it is not shown here, because it may be a secret)"},
+		{"credentials in a file that is not there", block{credentials: is("~keys/prod.json")}, nil, path.Root("credentials"),
+			"Invalid credentials|credentials: the file \"~keys/prod.json\" cannot be read: file does not exist."},
 		{"credentials in base64", block{credentials: is(encoded)}, nil, path.Root("credentials"),
 			"Invalid credentials|credentials: the text looks like base64 (it is not shown here, because it may be a secret): decode it first, with base64decode(...)."},
 		{"credentials that are broken JSON", block{credentials: is(`{"private_key": "` + secret + `",}`)}, nil, path.Root("credentials"),
@@ -211,7 +213,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"null label", block{labels: map[string]setting{"team": {}}}, nil, path.Root("default_labels").AtMapKey("team"),
 			`Invalid label|default_labels["team"]: the value is null`},
 		{"system label", block{labels: map[string]setting{"run.googleapis.com/x": is("")}}, nil, path.Root("default_labels").AtMapKey("run.googleapis.com/x"),
-			`Invalid label|default_labels["run.googleapis.com/x"]: keys in run.googleapis.com belong to Google.`},
+			`Invalid label|default_labels["run.googleapis.com/x"]: keys in run.googleapis.com belong to Google: choose another key.`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -46,6 +46,9 @@ func Detail(err error, hint string) string {
 		parts = append(parts, sentence(cause(err)))
 	case e.Code == codes.Canceled:
 		parts = append(parts, step(e), sentence(cause(context.Canceled)))
+	case e.HTTP == 0 && e.Code == codes.Unauthenticated:
+		// No token could be had: nothing was asked, and the text says what to do.
+		parts = append(parts, step(e), sentence(upper(cause(orErr(e.Err, err)))))
 	case e.HTTP == 0:
 		parts = append(parts, step(e), "No answer came: "+sentence(cause(orErr(e.Err, err))))
 	default:
@@ -96,9 +99,24 @@ func cause(err error) string {
 	}
 	// The library's own form, "rpc error: code = ... desc = ...", is not for users.
 	if s, ok := status.FromError(err); ok {
-		return s.Message()
+		return undress(s.Message())
 	}
 	return err.Error()
+}
+
+// undress takes gRPC's wrapping off the reason why a connection failed.
+func undress(s string) string {
+	if inner, ok := strings.CutPrefix(s, `connection error: desc = "transport: `); ok {
+		return strings.TrimPrefix(strings.TrimSuffix(inner, `"`), "Error while dialing: ")
+	}
+	return s
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 func orErr(a, b error) error {
@@ -119,6 +137,8 @@ func sentence(s string) string {
 // defaultHint is the next step that follows from the status alone.
 func defaultHint(e *gcp.Error) string {
 	switch {
+	case e.Code == codes.Canceled, e.Code == codes.Unauthenticated && e.HTTP == 0:
+		return ""
 	case e.Reason == "SERVICE_DISABLED":
 		return "Enable the API that is named above in the project, wait a minute, and apply again."
 	case e.Code == codes.PermissionDenied:
@@ -127,8 +147,8 @@ func defaultHint(e *gcp.Error) string {
 		return "Log in with \"gcloud auth application-default login\", or check the provider's credentials."
 	case e.Code == codes.ResourceExhausted:
 		return "A quota or a rate limit is used up. Wait, or ask for more, and apply again."
-	case e.Code == codes.Canceled:
-		return ""
+	case e.HTTP == 0 && e.Err != nil && strings.Contains(e.Err.Error(), "connection refused"):
+		return "Nothing listens at that address. If it is the emulator's, start the emulator, or unset RESILIENTJOB_EMULATOR_HOST."
 	case e.Code == codes.Unavailable, e.Code == codes.Internal, e.Code == codes.DeadlineExceeded, e.HTTP == 0:
 		return "Apply again; if it goes on, see https://status.cloud.google.com."
 	}

@@ -52,6 +52,12 @@ func TestDetail(t *testing.T) {
 			"Could not read the job.\n\nThe operation was interrupted."},
 		{"the library's form", &gcp.Error{Op: "read the job", Code: codes.Unavailable, Err: status.Error(codes.Unavailable, "connection refused")}, "Start it.",
 			"Could not read the job.\n\nNo answer came: connection refused.\n\nStart it."},
+		{"nobody listens", &gcp.Error{Op: "read the job", Code: codes.Unavailable,
+			Err: status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)}, "",
+			"Could not read the job.\n\nNo answer came: dial tcp 127.0.0.1:1: connect: connection refused.\n\n" +
+				"Nothing listens at that address. If it is the emulator's, start the emulator, or unset RESILIENTJOB_EMULATOR_HOST."},
+		{"no credentials", &gcp.Error{Op: "read the job", Code: codes.Unauthenticated, Err: errors.New("no Google credentials were found: log in")}, "",
+			"Could not read the job.\n\nNo Google credentials were found: log in."},
 		{"the library's time limit", &gcp.Error{Op: "read the job", Code: codes.DeadlineExceeded, Err: status.Error(codes.DeadlineExceeded, "context deadline exceeded")}, "Wait.",
 			"Could not read the job.\n\nNo answer came: the time limit ran out.\n\nWait."},
 		{"any other error", errors.New("something else"), "Do this.", "something else.\n\nDo this."},

@@ -120,7 +120,7 @@ func CheckServiceAccount(s string) error {
 		return fmt.Errorf("%q is not how Google writes it: write %q", shorten(s), lower)
 	}
 	if strings.Contains(s, "@") {
-		return fmt.Errorf("%q is not a service account: %s; accounts of people and groups cannot run a job", shorten(s), accountForm)
+		return fmt.Errorf("%q is not a service account: %s; accounts of people and groups do not serve here", shorten(s), accountForm)
 	}
 	return fmt.Errorf("%q is not a service account: %s", shorten(s), accountForm)
 }

@@ -115,7 +115,7 @@ func TestParseServiceAccount(t *testing.T) {
 		{"serviceAccount:a@p.iam.gserviceaccount.com", `!is a member of a policy: write the e-mail alone, "a@p.iam.gserviceaccount.com"`},
 		{"A@p.iam.gserviceaccount.com", `!write "a@p.iam.gserviceaccount.com"`},
 		{"trainer", "!is not a service account: write its e-mail"},
-		{"ada@example.com", "!accounts of people and groups cannot run a job"},
+		{"ada@example.com", "!accounts of people and groups do not serve here"},
 		{"projects/P P/serviceAccounts/a@p.iam.gserviceaccount.com", "!is not a service account"},
 		{"x/a@p.iam.gserviceaccount.com", `!is a full name: write the e-mail alone, "a@p.iam.gserviceaccount.com"`},
 		{"", "!is not a service account"},

@@ -48,7 +48,7 @@ func CheckLabel(key, val string) error {
 	case key == "":
 		return errors.New("the key is empty")
 	case SystemNamespace(key) != "":
-		return fmt.Errorf("keys in %s belong to Google", SystemNamespace(key))
+		return fmt.Errorf("keys in %s belong to Google: choose another key", SystemNamespace(key))
 	case n > 63:
 		return fmt.Errorf("the key has %d characters, and 63 is the most", n)
 	case !labelKey.MatchString(key):
