@@ -810,6 +810,9 @@ func TestRunForms(t *testing.T) {
 	if e.GetLabels()["run.googleapis.com/job"] != jobID || e.GetLabels()["run.googleapis.com/jobUid"] != before.GetUid() {
 		t.Errorf("labels %v", e.GetLabels())
 	}
+	if e.GetAnnotations()["run.googleapis.com/creator"] == "" {
+		t.Errorf("annotations %v", e.GetAnnotations())
+	}
 	if l := w.task(name, "0").GetLabels(); l["run.googleapis.com/runningState"] != "Running" {
 		t.Errorf("task labels %v", l)
 	}

@@ -213,6 +213,11 @@ func (s *Service) executionOf(n jobName, job *runpb.Job, name executionName, o *
 			"run.googleapis.com/jobUid":        job.GetUid(),
 			"cloud.googleapis.com/location":    n.location.location,
 		})
+		e.Annotations = withSystemLabels(e.GetAnnotations(), map[string]string{
+			"run.googleapis.com/creator":               caller,
+			"run.googleapis.com/lastModifier":          caller,
+			"run.googleapis.com/execution-environment": "gen2",
+		})
 	}
 	return e
 }

@@ -145,7 +145,7 @@ func checkNamespace(field, kind, key string) error {
 // letters of any script count as letters.
 func labelText(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r < 0x80 && !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+		return r < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", r)
 	})
 }
 
