@@ -18,8 +18,8 @@ help: ## List the commands
 .PHONY: build
 build: ## Build provider and emulator into bin/
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/terraform-provider-resilientjob .
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/resilientjob-emulator ./cmd/resilientjob-emulator
+	go build -ldflags '$(LDFLAGS)' -o bin/terraform-provider-resilientjob .
+	go build -ldflags '$(LDFLAGS)' -o bin/resilientjob-emulator ./cmd/resilientjob-emulator
 
 .PHONY: quickstart
 quickstart: ## Run the main job on the emulator: apply, be interrupted, resume, finish, destroy
@@ -36,6 +36,11 @@ test: ## Run every test, unit and acceptance (needs terraform and python3)
 .PHONY: testrace
 testrace: ## The Go tests with the race detector
 	TF_ACC=1 go test -race ./... -timeout 40m $(TESTARGS)
+
+.PHONY: conformance
+conformance: ## Hold the emulator against Google's own clients (Go, Node.js, gcloud)
+	cd internal/emulator/conformance/node && npm ci --silent
+	go test ./internal/emulator/conformance/ -count=1 -v
 
 .PHONY: testacc-gcp
 testacc-gcp: ## The acceptance tests against a real project (GOOGLE_PROJECT, GOOGLE_REGION, credentials)

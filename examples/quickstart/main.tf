@@ -47,10 +47,10 @@ resource "resilientjob_gpu_job" "train" {
   }
 
   env = {
-    TOTAL_STEPS      = "40"
-    SECONDS_PER_STEP = "0.25"
-    SAVE_EVERY       = "2"
-    CHECKPOINT_DIR   = "/checkpoints"
+    TRAIN_STEPS            = "40"
+    TRAIN_SECONDS_PER_STEP = "0.25"
+    TRAIN_SAVE_EVERY       = "2"
+    CHECKPOINT_DIR         = "/checkpoints"
   }
 }
 
@@ -60,8 +60,8 @@ resource "resilientjob_execution" "train" {
 }
 
 data "resilientjob_execution" "train" {
-  job       = resilientjob_gpu_job.train.id
-  execution = resilientjob_execution.train.name
+  job  = resilientjob_gpu_job.train.id
+  name = resilientjob_execution.train.name
 }
 
 output "execution" {

@@ -47,7 +47,7 @@ trap 'exit 143' TERM
 say "Starting the emulator: a Google Cloud for jobs, on $host"
 bin/resilientjob-emulator --listen "$host" \
   --image "*/checkpointed-training*=python3 $root/examples/apps/checkpointed-training/train.py" \
-  --preempt-after 4s > "$work/emulator.log" 2>&1 &
+  --preempt-after 5s > "$work/emulator.log" 2>&1 &
 emulator=$!
 echo "$emulator" > "$work/emulator.pid"
 until python3 -c "import urllib.request; urllib.request.urlopen('http://$host/healthz', timeout=1)" 2>/dev/null; do
@@ -61,9 +61,9 @@ done
 sed 's/^/    /' "$work/emulator.log" | grep -iv token || true
 
 # A local mirror of the registry, so that terraform init finds the provider that was just built.
-mirror=$work/mirror/registry.terraform.io/resilientjob/resilientjob/0.0.0/$(go env GOOS)_$(go env GOARCH)
+mirror=$work/mirror/registry.terraform.io/resilientjob/resilientjob/0.1.0/$(go env GOOS)_$(go env GOARCH)
 mkdir -p "$mirror" "$work/config"
-ln -s "$root/bin/terraform-provider-resilientjob" "$mirror/terraform-provider-resilientjob_v0.0.0"
+ln -s "$root/bin/terraform-provider-resilientjob" "$mirror/terraform-provider-resilientjob_v0.1.0"
 cat > "$work/cli.tfrc" <<RC
 provider_installation {
   filesystem_mirror { path = "$work/mirror" }

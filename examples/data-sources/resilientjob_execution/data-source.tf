@@ -1,4 +1,4 @@
-# The newest execution of the job. Name one with `execution` to ask for another.
+# The newest execution of the job. Name one with `name` to ask for another.
 data "resilientjob_execution" "latest" {
   job = "projects/my-project/locations/us-central1/jobs/train"
 }
