@@ -36,7 +36,10 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if claimsOf(r.data).has(name) {
+	// A replacement that is created before the destroy may be the same run.
+	owner, d := req.Private.GetKey(ctx, ownerKey)
+	resp.Diagnostics.Append(d...)
+	if claimsOf(r.data).takenFrom(string(owner), name) {
 		resp.Diagnostics.AddWarning("Execution goes on under its replacement", fmt.Sprintf(
 			"The resource that replaces this one has the same job, overrides and triggers, and has taken over execution %s, which still runs. It was not cancelled.", name.Name))
 		return

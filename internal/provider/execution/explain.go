@@ -142,14 +142,13 @@ func signalName(n int32) string {
 	return fmt.Sprintf("signal %d", n)
 }
 
-// startFailed reports whether there is evidence that the container of a task
-// did not come up. No evidence is not evidence: a task without a Started
-// condition counts as started.
+// startFailed reports whether there is evidence that the container of a task,
+// which has neither an exit code nor a signal, did not come up: its Started
+// condition, or Google's text. Its start time is none: it may be that of the
+// attempt to start.
 func startFailed(t *runpb.Task, message string) bool {
-	if started := condition(t.GetConditions(), conditionStarted); started != nil {
-		return started.GetState() != runpb.Condition_CONDITION_SUCCEEDED
-	}
-	return !t.GetStartTime().IsValid() && startHint(message) != ""
+	started := condition(t.GetConditions(), conditionStarted)
+	return started != nil && started.GetState() != runpb.Condition_CONDITION_SUCCEEDED || startHint(message) != ""
 }
 
 // startHint names what keeps a container from starting, as far as Google's text

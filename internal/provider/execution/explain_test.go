@@ -83,7 +83,7 @@ func TestExplainTask(t *testing.T) {
 			CauseNotStarted, "a volume could not be mounted", nil, nil, "gcsfuse could not start.",
 		},
 		"image missing, without conditions of the start": {
-			`{` + failed + `"lastAttemptResult": {"status": {"code": 5, "message": "Image 'i' not found."}}}`,
+			`{` + begin + `, ` + failed + `"lastAttemptResult": {"status": {"code": 5, "message": "Image 'i' not found."}}}`,
 			CauseNotStarted, "the image could not be used", nil, nil, "Image 'i' not found.",
 		},
 		"failed without a result": {

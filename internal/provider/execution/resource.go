@@ -5,8 +5,10 @@ package execution
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"cloud.google.com/go/run/apiv2/runpb"
@@ -43,6 +45,10 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.data = providerdata.FromResource(req, resp)
 }
+
+// ownerKey holds, in the private state, what tells this resource from another one
+// that has the same execution: JSON, random.
+const ownerKey = "owner"
 
 // allClaims holds one *claims for each configured provider. Terraform makes a
 // new Resource for every call, so that it cannot hold them.
@@ -82,7 +88,8 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 
 	key := wanted.key(job.GetUid())
-	s := starter{api: r.data.Client, clock: r.data.Clock, claims: claimsOf(r.data)}
+	owner := strconv.Quote(rand.Text())
+	s := starter{api: r.data.Client, clock: r.data.Clock, claims: claimsOf(r.data), owner: owner}
 	e, err := s.start(ctx, jobName, wanted.request(jobName, job, key), key, plan.AllowConcurrent.ValueBool())
 	if err != nil {
 		reportNotStarted(&resp.Diagnostics, err)
@@ -95,6 +102,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	// Before anything is waited for: what runs is never lost by an error below.
 	publish(nil)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, ownerKey, []byte(owner))...)
 
 	w := watcher{api: r.data.Client, clock: r.data.Clock}
 	e, stopped := w.until(ctx, name, e, limit-r.data.Clock.Since(begin), goal(plan.WaitFor.ValueString()))

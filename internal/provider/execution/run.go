@@ -40,8 +40,10 @@ const (
 type starter struct {
 	api   api
 	clock clockwork.Clock
-	// claims are the executions that this process has created or adopted.
+	// claims are the executions that this process has created or adopted, and
+	// owner is the resource that asks for one.
 	claims *claims
+	owner  string
 }
 
 // start returns the execution of the run with this key: the unfinished one that
@@ -72,7 +74,7 @@ func (s starter) start(ctx context.Context, job resourcename.Job, req *runpb.Run
 			others = append(others, e)
 			continue
 		}
-		if name := lastSegment(e.GetName()); !s.claims.take(job, name) {
+		if name := lastSegment(e.GetName()); !s.claims.take(job, name, s.owner) {
 			return nil, &claimedError{name}
 		}
 		tflog.Info(ctx, "Found the execution of this configuration running already.", map[string]any{"execution": e.GetName()})
@@ -96,7 +98,7 @@ func (s starter) start(ctx context.Context, job resourcename.Job, req *runpb.Run
 	if err != nil {
 		return nil, err
 	}
-	s.claims.take(job, lastSegment(e.GetName()))
+	s.claims.take(job, lastSegment(e.GetName()), s.owner)
 	return e, nil
 }
 
@@ -182,7 +184,7 @@ func plural(n int, noun string) string {
 type claims struct {
 	mu    sync.Mutex
 	gates map[string]chan struct{}
-	taken map[resourcename.Execution]bool
+	taken map[resourcename.Execution]string // by whom
 }
 
 // enter waits for the one place at a job's gate. release leaves it.
@@ -205,25 +207,27 @@ func (c *claims) enter(ctx context.Context, job string) (release func(), err err
 	}
 }
 
-// take makes the caller the one resource of an execution, and reports false
-// when there is one already.
-func (c *claims) take(job resourcename.Job, execution string) bool {
+// take makes the owner the one resource of an execution, and reports false when
+// there is one already.
+func (c *claims) take(job resourcename.Job, execution, owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := resourcename.Execution{Job: job, Name: execution}
-	if c.taken[name] {
+	if _, taken := c.taken[name]; taken {
 		return false
 	}
 	if c.taken == nil {
-		c.taken = map[resourcename.Execution]bool{}
+		c.taken = map[resourcename.Execution]string{}
 	}
-	c.taken[name] = true
+	c.taken[name] = owner
 	return true
 }
 
-// has reports whether this process has created or adopted an execution.
-func (c *claims) has(execution resourcename.Execution) bool {
+// takenFrom reports whether this process has given an execution to another
+// resource than the owner.
+func (c *claims) takenFrom(owner string, execution resourcename.Execution) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.taken[execution]
+	other, taken := c.taken[execution]
+	return taken && other != owner
 }

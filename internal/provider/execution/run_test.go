@@ -211,7 +211,7 @@ func TestStartTwiceInOneProcess(t *testing.T) {
 		f.add(e)
 		return e, nil
 	}
-	s := starter{api: f, clock: clockwork.NewFakeClock(), claims: &claims{}}
+	s := starter{api: f, clock: clockwork.NewFakeClock(), claims: &claims{}, owner: "one"}
 	results := make(chan error)
 	for range 2 {
 		go func() {
@@ -227,8 +227,8 @@ func TestStartTwiceInOneProcess(t *testing.T) {
 	if first != nil || !errors.As(second, &claimed) || f.count("run") != 1 {
 		t.Errorf("%v and %v, %d runs", first, second, f.count("run"))
 	}
-	if !s.claims.has(testName("train-new")) || s.claims.has(testName("train-other")) {
-		t.Error("the claims do not know which execution has a resource")
+	if s.claims.takenFrom("one", testName("train-new")) || !s.claims.takenFrom("two", testName("train-new")) || s.claims.takenFrom("two", testName("train-other")) {
+		t.Error("the claims do not know whose an execution is")
 	}
 	// A process of its own knows nothing of them and adopts.
 	s.claims = &claims{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
@@ -195,4 +197,26 @@ func (w *world) receive(c <-chan struct{}, otherwise string) {
 	case <-w.ctx.Done():
 		w.t.Fatal(otherwise)
 	}
+}
+
+// awaitCall waits until a method has been called since a moment.
+func (w *world) awaitCall(since *acctest.Requests, method string) {
+	w.t.Helper()
+	called := make(chan struct{})
+	var once sync.Once
+	h := w.Faults().Add(faults.Fault{Method: method, Times: -1, Do: func(faults.Call) { once.Do(func() { close(called) }) }})
+	defer h.Remove()
+	if since.Count(method) > 0 {
+		return
+	}
+	w.receive(called, method+" is not called")
+}
+
+// stop cancels an execution as somebody else would.
+func (w *world) stop(e *runpb.Execution) *runpb.Execution {
+	w.t.Helper()
+	if _, err := w.Run().CancelExecution(w.ctx, &runpb.CancelExecutionRequest{Name: e.GetName()}); err != nil {
+		w.t.Fatal(err)
+	}
+	return e
 }
