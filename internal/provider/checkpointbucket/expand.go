@@ -99,6 +99,10 @@ func expandLabels(b *storage.Bucket, plan, state *Model, live *storage.Bucket) b
 		}
 	}
 	slices.Sort(b.NullFields)
+	if len(b.NullFields) > 0 {
+		// Without it a map that holds nothing but nulls is left out.
+		b.ForceSendFields = append(b.ForceSendFields, "Labels")
+	}
 	return changed
 }
 

@@ -1,0 +1,125 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package checkpointbucket_test
+
+import (
+	"testing"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+)
+
+// What the plan refuses: one message each, at the attribute, with what to write instead.
+func TestAccRefused(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e)
+	for _, c := range []struct {
+		name, attributes string
+		says             []string
+	}{
+		{"Ckpt", "", []string{"Error: Invalid bucket name", `"Ckpt" cannot be the name of a bucket: it must be in lower case`}},
+		{"ckpt", "soft_delete_retention = \"1h\"", []string{"Error: Invalid soft delete retention", `write "0s" for no soft delete, or 7 to 90 days ("168h" to "2160h")`}},
+		{"ckpt", "soft_delete_retention = \"2161h\"", []string{"Error: Invalid soft delete retention"}},
+		{"ckpt", "soft_delete_retention = \"604800\"", []string{`write "604800s"`}},
+		{"ckpt", "expire_after_days = 3", []string{"expire_prefixes"}},
+		{"ckpt", "expire_prefixes = [\"a/\"]", []string{"expire_after_days"}},
+		{"ckpt", "expire_after_days = 3\nexpire_prefixes = [\"\"]", []string{"Error: Invalid prefix", "all checkpoints would expire"}},
+		{"ckpt", "expire_after_days = 3\nexpire_prefixes = []", []string{"at least 1 elements"}},
+		{"ckpt", "storage_class = \"standard\"", []string{`"standard" is not how Google writes it: write "STANDARD"`}},
+		{"ckpt", "labels = { Team = \"x\" }", []string{"Error: Invalid label"}},
+		{"ckpt", "versioning = true\nhierarchical_namespace = true", []string{"Error: Versioning with a hierarchical namespace", "Set one of the two to false."}},
+		{"ckpt", "versioning = true", []string{"Error: Versioning with a hierarchical namespace", "Write hierarchical_namespace = false, or versioning = false."}},
+	} {
+		tf.Write(bucketConfig(e, c.name, c.attributes))
+		p := tf.Plan()
+		p.Fails(c.says...)
+	}
+	tf.Write(bucketConfig(e, "ckpt", `
+  versioning             = true
+  hierarchical_namespace = false
+`))
+	if p := tf.Plan(); p.Actions(address) != "create" {
+		t.Errorf("planned %q:\n%s", p.Actions(address), p.Output())
+	}
+	if calls := e.Faults().Calls(); len(calls) != 0 {
+		t.Errorf("a plan of a new bucket made %d calls", len(calls))
+	}
+}
+
+// An existing bucket keeps its namespace; the other value is refused and never a replacement, but for one that is replaced anyway.
+func TestAccNamespaceOfExistingBucket(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e)
+	tf.Write(bucketConfig(e, "ckpt-hns", ""))
+	tf.Apply().Succeeds()
+	tf.Write(bucketConfig(e, "ckpt-hns", "  hierarchical_namespace = false\n"))
+	tf.Plan().Fails("Error: Hierarchical namespace of an existing bucket", "The bucket ckpt-hns has a hierarchical namespace", "Write hierarchical_namespace = true, or leave it out.")
+	tf.Write(bucketConfig(e, "ckpt-hns", "  versioning = true\n"))
+	tf.Plan().Fails("The bucket ckpt-hns has a hierarchical namespace, and Cloud Storage keeps no versions in such a bucket.")
+
+	tf.Write(bucketConfig(e, "ckpt-flat", "  hierarchical_namespace = false\n"))
+	if p := tf.Plan(); p.Actions(address) != "delete,create" {
+		t.Fatalf("planned %q:\n%s", p.Actions(address), p.Output())
+	}
+	tf.Apply().Succeeds()
+	tf.Plan().IsEmpty()
+	tf.Write(bucketConfig(e, "ckpt-flat", ""))
+	tf.Plan().IsEmpty()
+	tf.Write(bucketConfig(e, "ckpt-flat", "  location = \"europe-west4\"\n"))
+	p := tf.Plan()
+	if p.Actions(address) != "delete,create" {
+		t.Fatalf("planned %q:\n%s", p.Actions(address), p.Output())
+	}
+	p.Says("hierarchical_namespace", "must be replaced")
+	tf.Apply().Succeeds()
+	if got := tf.State().Attribute(address, "hierarchical_namespace"); got != true {
+		t.Errorf("hierarchical_namespace = %v", got)
+	}
+	tf.Plan().IsEmpty()
+}
+
+// Values that are not known at plan are no error, and the rest of the plan is.
+func TestAccUnknownValues(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e)
+	tf.Write(acctest.ProviderConfig(e) + `
+resource "terraform_data" "late" {
+  input = { name = "ckpt-late", location = "us-east4", label = "ml", hns = false, days = 5, retention = "168h" }
+}
+resource "resilientjob_checkpoint_bucket" "test" {
+  name                   = terraform_data.late.output.name
+  location               = terraform_data.late.output.location
+  hierarchical_namespace = terraform_data.late.output.hns
+  versioning             = true
+  soft_delete_retention  = terraform_data.late.output.retention
+  expire_after_days      = terraform_data.late.output.days
+  expire_prefixes        = ["${terraform_data.late.output.label}/"]
+  labels                 = { team = terraform_data.late.output.label }
+}
+`)
+	tf.Apply().Succeeds()
+	tf.Plan().IsEmpty()
+	if got := tf.State().Attribute(address, "url"); got != "gs://ckpt-late" {
+		t.Errorf("url = %v", got)
+	}
+}
+
+// A state of the emulator is not carried over to Google Cloud, nor the other way round: nothing is forgotten, changed or deleted.
+func TestAccOtherWorld(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e)
+	tf.Write(bucketConfig(e, "ckpt-world", ""))
+	tf.Apply().Succeeds()
+	elsewhere := acctest.CLI(t, nil, "GOOGLE_OAUTH_ACCESS_TOKEN=none", "GOOGLE_PROJECT=p", "GOOGLE_REGION=us-central1")
+	elsewhere.Write(bucketConfig(e, "ckpt-world", ""))
+	copyState(t, tf, elsewhere)
+	elsewhere.Plan().Fails("Error: Resource of another world", "The state's bucket ckpt-world was made on the emulator, and the provider is configured for Google Cloud. Nothing was changed.")
+	elsewhere.Destroy("-refresh=false").Fails("Error: Resource of another world")
+	if elsewhere.State().Resource(address) == nil {
+		t.Error("it was forgotten")
+	}
+}
