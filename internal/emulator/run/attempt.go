@@ -72,12 +72,7 @@ func (s *Service) startAttempt(x *driven, e *runpb.Execution, index int) error {
 	if t == nil {
 		return n.notFound()
 	}
-	now := s.now()
-	if t.StartTime == nil {
-		t.StartTime = timestamp(now)
-		setOn(&t.Conditions, condStarted, runpb.Condition_CONDITION_SUCCEEDED, now, "")
-	}
-	setOn(&t.Conditions, condCompleted, runpb.Condition_CONDITION_RECONCILING, now, "")
+	setOn(&t.Conditions, condCompleted, runpb.Condition_CONDITION_RECONCILING, s.now(), "")
 	if err := s.putTask(t); err != nil {
 		return err
 	}
@@ -160,8 +155,8 @@ func (s *Service) preemptionDue(a *attempt) time.Duration {
 	return s.o.PreemptEvery
 }
 
-// launched notes the process of an attempt; the first one of an execution means
-// that the execution has started.
+// launched notes the process of an attempt; the first one of a task, and of an
+// execution, means that it has started.
 func (s *Service) launched(x *driven, a *attempt, process runner.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +167,10 @@ func (s *Service) launched(x *driven, a *attempt, process runner.Attempt) {
 	if s.closed {
 		a.kill()
 	}
-	if x.started || x.ended {
+	if x.ended || s.startTask(x, a) != nil {
+		return
+	}
+	if x.started {
 		return
 	}
 	x.started = true
@@ -190,6 +188,21 @@ func (s *Service) launched(x *driven, a *attempt, process runner.Attempt) {
 		x.atStart(nil)
 		x.atStart = nil
 	}
+}
+
+// startTask notes the first start of a task.
+func (s *Service) startTask(x *driven, a *attempt) error {
+	if x.gone != nil {
+		return nil
+	}
+	t, err := s.task(a.task)
+	if err != nil || t == nil || t.StartTime != nil {
+		return err
+	}
+	now := s.now()
+	t.StartTime = timestamp(now)
+	setOn(&t.Conditions, condStarted, runpb.Condition_CONDITION_SUCCEEDED, now, "")
+	return s.putTask(t)
 }
 
 // preempt ends an attempt as maintenance does, if it still runs.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // Close ends every task (SIGTERM, grace, SIGKILL) and returns when they are gone.
@@ -110,18 +111,27 @@ func (s *Service) Running(job string) []string {
 // Await waits until the execution, given by its full name, is as ok wants it. ok
 // gets nil while there is no such execution, and must not call the service.
 func (s *Service) Await(ctx context.Context, execution string, ok func(*runpb.Execution) bool) (*runpb.Execution, error) {
+	return await(ctx, s, executionKey+execution, newExecution, ok)
+}
+
+// AwaitTask is Await for a task.
+func (s *Service) AwaitTask(ctx context.Context, task string, ok func(*runpb.Task) bool) (*runpb.Task, error) {
+	return await(ctx, s, taskKey+task, newTask, ok)
+}
+
+func await[M proto.Message](ctx context.Context, s *Service, key string, fresh func() M, ok func(M) bool) (M, error) {
 	for {
 		s.mu.Lock()
-		e, err := read(s, executionKey+execution, newExecution())
+		m, err := read(s, key, fresh())
 		changed := s.changed
 		s.mu.Unlock()
-		if err != nil || ok(e) {
-			return e, err
+		if err != nil || ok(m) {
+			return m, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return e, fmt.Errorf("execution %s did not become what was waited for: %w; it is %v", execution, ctx.Err(), e)
+			return m, fmt.Errorf("%s did not become what was waited for: %w; it is %v", shortName(key), ctx.Err(), m)
 		}
 	}
 }

@@ -82,7 +82,9 @@
 //	  the cause; it is retried                     |                      |
 //	image gone at the run: fails before tasks      | guess                | delete the tag between create and run [ImagePullFailure]
 //	entries of exit, signal, timeout; audit events | events               |
-//	mount without objects.create is read-only      | guess                | run with objectViewer, write
+//	mount needs objects.list; without              | guess                | run with objectCreator, and with objectViewer and a write
+//	  objects.create it is read-only               |                      |
+//	a task has started when its container has      | guess                | run without a grant on the bucket, read the task
 //
 // What is not modelled: who calls (creator and last_modifier are one invented
 // address), quota (script a fault), existence of images (SetImageMissing) and of

@@ -34,8 +34,10 @@ func TestTaskFields(t *testing.T) {
 		j.Template.Labels = map[string]string{"team": "ml"}
 	})
 	name, _ := w.run()
-	w.attempt(name, "1")
-	got := w.task(name, "1")
+	got, err := w.AwaitTask(w.ctx, name+"/tasks/"+path.Base(name)+"-task1", func(t *runpb.Task) bool { return t.GetStartTime() != nil })
+	if err != nil {
+		t.Fatal(err)
+	}
 	id := path.Base(name)
 	e := w.Execution(name)
 	want := &runpb.Task{

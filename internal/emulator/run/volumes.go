@@ -16,11 +16,12 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
 
-// Permissions that a Cloud Storage mount needs: without the first two it fails,
-// without the third it is read-only.
-var (
-	mountPermissions = []string{"storage.objects.list", "storage.objects.get"}
-	writePermission  = "storage.objects.create"
+// Permissions that a Cloud Storage mount needs: without the first it fails,
+// without the second it is read-only. Reading is not asked for on the bucket: it
+// may be granted on the objects.
+const (
+	mountPermission = "storage.objects.list"
+	writePermission = "storage.objects.create"
 )
 
 // prepare builds what the launcher gets: environment, mounts, image. The cleanup
@@ -105,10 +106,8 @@ func (s *Service) bucketVolume(t *runpb.TaskTemplate, source *runpb.GCSVolumeSou
 	if s.o.Buckets == nil || !s.o.Buckets.Exists(bucket) {
 		return runner.Mount{}, fmt.Errorf("bucket %q does not exist", bucket)
 	}
-	for _, permission := range mountPermissions {
-		if !s.o.Buckets.Allowed(bucket, member, permission) {
-			return runner.Mount{}, fmt.Errorf("%s does not have %s access to the bucket %q", t.GetServiceAccount(), permission, bucket)
-		}
+	if !s.o.Buckets.Allowed(bucket, member, mountPermission) {
+		return runner.Mount{}, fmt.Errorf("%s does not have %s access to the bucket %q", t.GetServiceAccount(), mountPermission, bucket)
 	}
 	dir, ok := s.o.Buckets.Dir(bucket)
 	if !ok {

@@ -108,6 +108,9 @@ func TestMountFailures(t *testing.T) {
 			if s := condition(e.GetConditions(), "Started").GetState(); s != reconciling {
 				t.Errorf("Started is %v", s)
 			}
+			if got := w.task(name, "0"); got.GetStartTime() != nil || condition(got.GetConditions(), "Started").GetState() != pending {
+				t.Errorf("the task has started: %v", got)
+			}
 			r := w.task(name, "0").GetLastAttemptResult()
 			if r.GetExitCode() != 0 || r.GetTermSignal() != 0 || codes.Code(r.GetStatus().GetCode()) != tt.code || !contains(r.GetStatus().GetMessage(), tt.text) {
 				t.Errorf("lastAttemptResult: %v", r)
