@@ -91,8 +91,8 @@ func (w *work) checkBuckets(ctx context.Context, bucket string, grants []gcp.Gra
 		_, err := w.r.data.Client.GetBucket(ctx, bucket)
 		switch {
 		case gcp.IsNotFound(err):
-			w.fail("checkpoint.bucket", "No such bucket", err, fmt.Sprintf(
-				"Nothing was created. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order. (The bucket is %s.)", bucket))
+			w.fail("checkpoint.bucket", "No such bucket", err,
+				"Nothing was created. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
 			return false
 		case err != nil && !gcp.IsPermissionDenied(err):
 			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was created.")

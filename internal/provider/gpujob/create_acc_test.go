@@ -1,0 +1,322 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/jonboulle/clockwork"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/iam"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+)
+
+// cases 26, 28, 29, 31, 127: the image is missing. The job exists, failed, and is in
+// the state; the next apply makes it anew and needs nobody's help.
+func TestAccImageNotFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.e.Run().SetImageMissing("train:1", true)
+	w.apply(w.config("")).Fails("Cannot create the Cloud Run job", "with resilientjob_gpu_job.train", `image = "train:1"`, "not found", "Push train:1, or correct the image")
+	first := w.live().GetUid()
+	state := w.tf.State()
+	equal(t, "uid in the state", state.Attribute(address, "uid"), first)
+	equal(t, "tainted", state.Resource(address).Tainted, true)
+
+	w.e.Run().SetImageMissing("train:1", false)
+	since := acctest.Since(w.e)
+	w.tf.Apply().Succeeds()
+	equal(t, "jobs made", since.Count(acctest.CreateJob), 1)
+	equal(t, "accounts made", since.Count(acctest.CreateServiceAccount), 1)
+	if w.live().GetUid() == first {
+		t.Error("the failed job was not made anew")
+	}
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	w.empty()
+}
+
+// An update that cannot be set up is in the state, and is sent again by the next
+// apply.
+func TestAccUpdateNotReady(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.apply(w.config("")).Succeeds()
+	uid := w.live().GetUid()
+	w.e.Run().SetImageMissing("train:2", true)
+	w.apply(w.config(`image = "train:2"`)).Fails("Cannot update the Cloud Run job", "not found")
+	equal(t, "image in the state", w.tf.State().Attribute(address, "image"), "train:2")
+
+	w.e.Run().SetImageMissing("train:2", false)
+	plan := w.tf.Plan()
+	plan.Says("Cloud Run job is not ready", "The next apply sends the job again")
+	equal(t, "what the plan does", plan.Actions(address), "update")
+	w.tf.Apply().Succeeds()
+	equal(t, "uid", w.live().GetUid(), uid)
+	equal(t, "ready", w.live().GetTerminalCondition().GetState(), runpb.Condition_CONDITION_SUCCEEDED)
+	w.tf.Plan().IsEmpty()
+}
+
+// case 70: a provider that was killed after it made the account leaves nothing in
+// the state. The next apply finds the account by its marker.
+func TestAccKilledWhileCreating(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	arrived := make(chan struct{})
+	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Cut: true, Wait: func(ctx context.Context) {
+		close(arrived)
+		<-ctx.Done()
+	}})
+	w.tf.Write(w.config(""))
+	run := w.tf.Start("apply", "-auto-approve", "-no-color")
+	select {
+	case <-arrived:
+	case <-time.After(limit):
+		t.Fatal("the job is not created")
+	}
+	run.KillProvider()
+	run.Wait().Fails()
+	equal(t, "state", w.tf.State().Addresses(), []string{})
+	account, _ := w.e.IAM().Lookup(w.email())
+
+	since := acctest.Since(w.e)
+	w.tf.Apply().Succeeds()
+	equal(t, "writes", since.Writes(), []string{acctest.CreateJob})
+	equal(t, "account", w.tf.State().Attribute(address, "service_account_unique_id"), account.GetUniqueId())
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	w.empty()
+}
+
+// A job of the name exists: the error is the way out, and nothing was written.
+func TestAccJobExists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := acctest.CLI(t, w.e)
+	other.Write(w.config(""))
+	other.Apply().Succeeds()
+
+	w.tf.Write(w.config(""))
+	since := acctest.Since(w.e)
+	w.tf.Apply().Fails("Job exists already", "terraform import ADDRESS "+w.job.String(), `id = "`+w.job.String()+`"`)
+	equal(t, "writes", since.Writes(), []string{})
+	equal(t, "state", w.tf.State().Addresses(), []string{})
+	w.tf.Import(address, w.job.String()).Succeeds()
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	w.empty()
+}
+
+// An account of the name belongs to somebody else.
+func TestAccAccountIsForeign(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), "mine")
+	since := acctest.Since(w.e)
+	w.apply(w.config("")).Fails("Cannot make the job's service account", `its description ("mine") does not say that it was made for this job`, `Set service_account = "`+w.email()+`"`)
+	equal(t, "writes", since.Writes(), []string{})
+	equal(t, "state", w.tf.State().Addresses(), []string{})
+	w.apply(w.config(`service_account = "` + w.email() + `"`)).Succeeds()
+	w.tf.Destroy().Succeeds()
+	if _, ok := w.e.IAM().Lookup(w.email()); !ok {
+		t.Error("a named account was deleted")
+	}
+}
+
+// Nothing is written when the bucket is not there, or its policy may not be set.
+func TestAccBucketIsNotReady(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	since := acctest.Since(w.e)
+	w.apply(w.bare(`checkpoint = { bucket = "no-such-bucket-here" }`)).Fails("No such bucket", "The specified bucket does not exist", "resilientjob_checkpoint_bucket")
+	w.e.Storage().Deny(w.bucket, "storage.buckets.setIamPolicy")
+	w.apply(w.config("")).Fails("Not allowed to grant a role on the bucket", "lacks storage.buckets.setIamPolicy there", "roles/storage.admin")
+	equal(t, "writes", since.Writes(), []string{})
+	equal(t, "state", w.tf.State().Addresses(), []string{})
+	// Without a grant no policy is looked at.
+	w.apply(w.bare(`checkpoint = { bucket = "` + w.bucket + `", grant = false }`)).Succeeds()
+	equal(t, "looks at the policy", since.Count(acctest.GetBucketPolicy)+since.Count(acctest.SetBucketPolicy), 0)
+	equal(t, "grants", w.tf.State().Attribute(address, "grants"), "[]")
+	w.tf.Plan().IsEmpty()
+}
+
+// cases 65 and 67: the new account is seen late by reads, policies and Cloud Run.
+func TestAccAccountIsSeenLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.e.IAM().Hide(w.email(), iam.ReadView, 3)
+	w.e.IAM().Hide(w.email(), iam.PolicyView, 2)
+	w.e.IAM().Hide(w.email(), iam.RunView, 2)
+	since := acctest.Since(w.e)
+	w.apply(w.config("")).Succeeds()
+	equal(t, "accounts made", since.Count(acctest.CreateServiceAccount), 1)
+	equal(t, "policy writes", since.Count(acctest.SetBucketPolicy), 3)
+	equal(t, "jobs asked for", since.Count(acctest.CreateJob), 3)
+	w.e.IAM().Hide(w.email(), iam.ReadView, 0)
+	w.tf.Plan().IsEmpty()
+}
+
+// cases 73, 74, 76: what the policy holds survives, also when somebody writes at
+// the same time; what a deleted account of the name left does not.
+func TestAccPolicySurvives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	others := w.addAccount("somebody-else", "")
+	deleted := w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), "an earlier one")
+	for _, email := range []string{others.GetEmail(), deleted.GetEmail()} {
+		if _, err := w.client.AddMember(t.Context(), w.grant(email)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.client.DeleteServiceAccount(t.Context(), w.job.Project, deleted.GetUniqueId()); err != nil {
+		t.Fatal(err)
+	}
+	late := w.addAccount("late-writer", "")
+	w.e.Faults().Add(faults.Fault{Method: acctest.SetBucketPolicy, Do: func(faults.Call) {
+		if _, err := w.client.AddMember(context.Background(), w.grant(late.GetEmail())); err != nil {
+			t.Error(err)
+		}
+	}})
+	w.apply(w.config("")).Succeeds()
+	for _, email := range []string{others.GetEmail(), late.GetEmail(), w.email()} {
+		if !w.hasGrant(w.grant(email)) {
+			t.Errorf("%s has lost its role", email)
+		}
+	}
+	twin := gcp.Grant{Resource: w.grant("").Resource, Role: w.grant("").Role, Member: "deleted:serviceAccount:" + deleted.GetEmail() + "?uid=" + deleted.GetUniqueId()}
+	if w.hasGrant(twin) {
+		t.Error("the deleted account is still in the policy")
+	}
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	for _, email := range []string{others.GetEmail(), late.GetEmail()} {
+		if !w.hasGrant(w.grant(email)) {
+			t.Errorf("%s has lost its role in the destroy", email)
+		}
+	}
+	w.empty()
+}
+
+// case 32: an operation that is done with neither response nor error is a success.
+func TestAccOperationWithoutResponse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, method := range []string{acctest.CreateJob, acctest.UpdateJob, acctest.DeleteJob} {
+		w.e.Faults().Add(faults.Fault{Method: method, Operation: &faults.OperationFault{NoResponse: true}})
+	}
+	w.apply(w.config("")).Succeeds()
+	equal(t, "uid", w.tf.State().Attribute(address, "uid"), w.live().GetUid())
+	w.apply(w.config("max_retries = 1")).Succeeds()
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	w.empty()
+}
+
+const unreadable = "Google Cloud Run Service Agent service-999000000000@serverless-robot-prod.iam.gserviceaccount.com must have permission to read the image, us-docker.pkg.dev/p/r/train:1. " +
+	"Ensure that the provided container image URL is correct and that the above account has permission to access the image. If you just enabled the Cloud Run API, the permissions might take a few minutes to propagate."
+
+// ticking makes a clock that advances whenever somebody waits for it.
+func ticking(t *testing.T) clockwork.Clock {
+	clock := clockwork.NewFakeClock()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for clock.BlockUntilContext(ctx, 1) == nil {
+			clock.Advance(5 * time.Second)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return clock
+}
+
+// case 34: the service agent may read the image a little later. The third create
+// succeeds.
+func TestAccImageIsReadableLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Times: 2, Operation: &faults.OperationFault{Status: status.New(codes.Internal, unreadable)}})
+	since := acctest.Since(w.e)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.FactoriesWithClock(w.e, ticking(t)),
+		Steps: []resource.TestStep{{
+			Config: w.config(""),
+			Check:  resource.TestCheckResourceAttrWith(address, "uid", func(uid string) error { equal(t, "uid", uid, w.live().GetUid()); return nil }),
+		}},
+	})
+	equal(t, "creates", since.Count(acctest.CreateJob), 3)
+	w.empty()
+}
+
+// case 34, when it never becomes readable: a budget, and then who needs which role
+// on what. case 35: the secret and the account.
+func TestAccOperationErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fault := w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Times: -1, Operation: &faults.OperationFault{Status: status.New(codes.Internal, unreadable)}})
+	tf := func(expect string) resource.TestCase {
+		return resource.TestCase{
+			ProtoV6ProviderFactories: acctest.FactoriesWithClock(w.e, ticking(t)),
+			Steps:                    []resource.TestStep{{Config: w.config(""), ExpectError: words(expect)}},
+		}
+	}
+	resource.Test(t, tf("us-docker.pkg.dev/p/r/train:1 could not be read: give Cloud Run's service agent of project "+w.job.Project+" the role roles/artifactregistry.reader"))
+	fault.Remove()
+	w.empty()
+
+	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Operation: &faults.OperationFault{Status: status.New(codes.Internal,
+		"spec.template.spec.containers[0].env[0].value_from.secret_key_ref.name: Permission denied on secret: projects/1/secrets/s/versions/latest for Revision service account "+w.email()+".")}})
+	since := acctest.Since(w.e)
+	resource.Test(t, tf("Give "+w.email()+" the role roles/secretmanager.secretAccessor on the secret projects/1/secrets/s/versions/latest."))
+	equal(t, "creates", since.Count(acctest.CreateJob), 1)
+	w.empty()
+}
+
+// The account that Terraform runs as may not act as the named account: where to
+// look, and what to give.
+func TestAccActAs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.apply(w.bare(`service_account = "nobody@`+w.job.Project+`.iam.gserviceaccount.com"`)).Fails(
+		"Cannot create the Cloud Run job", "on main.tf line", "service_account", "iam.serviceaccounts.actAs", "roles/iam.serviceAccountUser on nobody@")
+	equal(t, "state", w.tf.State().Addresses(), []string{})
+}
+
+// cases 38 and more: an answer is lost although the call was done. Nothing is made
+// twice, and the apply goes on.
+func TestAccLostAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, method := range []string{acctest.CreateServiceAccount, acctest.SetBucketPolicy, acctest.CreateJob, acctest.UpdateJob, acctest.DeleteJob, acctest.DeleteServiceAccount} {
+		w.e.Faults().Add(faults.Fault{Method: method, Lose: true})
+	}
+	w.apply(w.config("")).Succeeds()
+	equal(t, "uid", w.tf.State().Attribute(address, "uid"), w.live().GetUid())
+	w.tf.Plan().IsEmpty()
+	w.apply(w.config("max_retries = 1")).Succeeds()
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	w.empty()
+}
+
+// Connections that are cut before the call has an effect.
+func TestAccCutConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Cut: true})
+	w.apply(w.config("")).Fails("Cannot create the Cloud Run job", "may have taken effect", "Apply again")
+	w.tf.Apply().Succeeds()
+	w.tf.Plan().IsEmpty()
+	w.tf.Destroy().Succeeds()
+	w.empty()
+}
