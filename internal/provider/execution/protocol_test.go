@@ -6,6 +6,7 @@ package execution_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 	"testing"
@@ -210,6 +211,7 @@ func (l life) with(name string, v any) life {
 	if err := l.state.As(&all); err != nil {
 		panic(err)
 	}
+	all = maps.Clone(all) // it is the value's own
 	all[name] = tftypes.NewValue(all[name].Type(), v)
 	l.state = tftypes.NewValue(l.state.Type(), all)
 	return l
@@ -248,6 +250,7 @@ func (s *server) plan(l life, a attributes) planned {
 				s.t.Fatal(err)
 			}
 		}
+		all = maps.Clone(all) // it is the configuration's own
 		for _, attribute := range s.schema.Block.Attributes {
 			if old, ok := prior[attribute.Name]; ok && attribute.Computed && all[attribute.Name].IsNull() {
 				all[attribute.Name] = old

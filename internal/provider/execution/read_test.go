@@ -98,7 +98,7 @@ func TestProviderNotKnownYet(t *testing.T) {
 	s.check(nil, diags)
 	w.attempt()
 	since := acctest.Since(w.Emulator)
-	s = w.server(nil, "access_token")
+	s = w.server(nil, "request_timeout")
 	read, diags := s.read(l)
 	s.check(nil, diags)
 	if !read.state.Equal(l.state) {

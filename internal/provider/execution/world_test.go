@@ -44,7 +44,7 @@ func newWorld(t *testing.T, retries int32, opts ...func(*emulator.Options)) *wor
 	// A task that is told to stop asks for a retry, as ours do.
 	w.tasks.OnStop(func(a *runner.ScriptedAttempt) { a.Exit(143) })
 	w.Emulator = acctest.Emulator(t, append(opts, func(o *emulator.Options) { o.Launcher = w.tasks })...)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	w.ctx = ctx
 	w.createJob("train", retries)
