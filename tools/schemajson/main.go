@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 )
 
 // versionDependent are the keys that only newer versions of Terraform print.
@@ -34,10 +35,13 @@ func run(in io.Reader, out io.Writer) error {
 	if len(doc.Schemas) == 0 {
 		return fmt.Errorf("no provider in the output of terraform providers schema")
 	}
-	for _, schema := range doc.Schemas {
+	for source, schema := range doc.Schemas {
 		for _, key := range versionDependent {
 			delete(schema, key)
 		}
+		// The docs generator looks for the provider's short name.
+		delete(doc.Schemas, source)
+		doc.Schemas[path.Base(source)] = schema
 	}
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
