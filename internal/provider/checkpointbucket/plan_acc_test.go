@@ -9,44 +9,6 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 )
 
-// What the plan refuses: one message each, at the attribute, with what to write instead.
-func TestAccRefused(t *testing.T) {
-	t.Parallel()
-	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
-	for _, c := range []struct {
-		name, attributes string
-		says             []string
-	}{
-		{"Ckpt", "", []string{"Error: Invalid bucket name", `"Ckpt" cannot be the name of a bucket: it must be in lower case`}},
-		{"ckpt", "soft_delete_retention = \"1h\"", []string{"Error: Invalid soft delete retention", `write "0s" for no soft delete, or 7 to 90 days ("168h" to "2160h")`}},
-		{"ckpt", "soft_delete_retention = \"2161h\"", []string{"Error: Invalid soft delete retention"}},
-		{"ckpt", "soft_delete_retention = \"604800\"", []string{`write "604800s"`}},
-		{"ckpt", "expire_after_days = 3", []string{"expire_prefixes"}},
-		{"ckpt", "expire_prefixes = [\"a/\"]", []string{"expire_after_days"}},
-		{"ckpt", "expire_after_days = 3\nexpire_prefixes = [\"\"]", []string{"Error: Invalid prefix", "all checkpoints would expire"}},
-		{"ckpt", "expire_after_days = 3\nexpire_prefixes = []", []string{"at least 1 elements"}},
-		{"ckpt", "storage_class = \"standard\"", []string{`"standard" is not how Google writes it: write "STANDARD"`}},
-		{"ckpt", "labels = { Team = \"x\" }", []string{"Error: Invalid label"}},
-		{"ckpt", "versioning = true\nhierarchical_namespace = true", []string{"Error: Versioning with a hierarchical namespace", "Set one of the two to false."}},
-		{"ckpt", "versioning = true", []string{"Error: Versioning with a hierarchical namespace", "Write hierarchical_namespace = false, or versioning = false."}},
-	} {
-		tf.Write(bucketConfig(e, c.name, c.attributes))
-		p := tf.Plan()
-		p.Fails(c.says...)
-	}
-	tf.Write(bucketConfig(e, "ckpt", `
-  versioning             = true
-  hierarchical_namespace = false
-`))
-	if p := tf.Plan(); p.Actions(address) != "create" {
-		t.Errorf("planned %q:\n%s", p.Actions(address), p.Output())
-	}
-	if calls := e.Faults().Calls(); len(calls) != 0 {
-		t.Errorf("a plan of a new bucket made %d calls", len(calls))
-	}
-}
-
 // An existing bucket keeps its namespace; the other value is refused and never a replacement, but for one that is replaced anyway.
 func TestAccNamespaceOfExistingBucket(t *testing.T) {
 	t.Parallel()

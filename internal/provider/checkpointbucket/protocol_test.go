@@ -1,0 +1,442 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package checkpointbucket_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+)
+
+const typeName = "resilientjob_checkpoint_bucket"
+
+// server is the provider in process, spoken to as Terraform does: for what the installed command line cannot do (identity), and for many
+// small cases.
+type server struct {
+	tfprotov6.ProviderServer
+	t      *testing.T
+	schema *tfprotov6.Schema
+	object tftypes.Object
+}
+
+func newServer(t *testing.T, e *emulator.Emulator) *server {
+	t.Helper()
+	s := &server{t: t}
+	var err error
+	if s.ProviderServer, err = acctest.Factories(e)["resilientjob"](); err != nil {
+		t.Fatal(err)
+	}
+	schemas, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	s.check(err, schemas.Diagnostics)
+	s.schema = schemas.ResourceSchemas[typeName]
+	var ok bool
+	if s.object, ok = s.schema.ValueType().(tftypes.Object); !ok {
+		t.Fatal("the schema is no object")
+	}
+	provider := schemas.Provider.ValueType()
+	null := map[string]tftypes.Value{}
+	if o, ok := provider.(tftypes.Object); ok {
+		for name, typ := range o.AttributeTypes {
+			null[name] = tftypes.NewValue(typ, nil)
+		}
+	}
+	configured, err := s.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: s.dynamic(tftypes.NewValue(provider, null))})
+	s.check(err, configured.Diagnostics)
+	return s
+}
+
+func (s *server) check(err error, diags []*tfprotov6.Diagnostic) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if text := messages(diags); text != "" {
+		s.t.Fatal(text)
+	}
+}
+
+// messages are the errors, with their attributes.
+func messages(diags []*tfprotov6.Diagnostic) string {
+	var out []string
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			out = append(out, fmt.Sprintf("%s at %s: %s", d.Summary, d.Attribute, d.Detail))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func (s *server) dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
+	s.t.Helper()
+	d, err := tfprotov6.NewDynamicValue(v.Type(), v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &d
+}
+
+func (s *server) value(d *tfprotov6.DynamicValue) tftypes.Value {
+	s.t.Helper()
+	v, err := d.Unmarshal(s.object)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+// config makes a configuration of strings, ints, bools, string lists and string maps.
+func (s *server) config(attributes map[string]any) tftypes.Value {
+	s.t.Helper()
+	all := map[string]tftypes.Value{}
+	for name, typ := range s.object.AttributeTypes {
+		switch v := attributes[name].(type) {
+		case []string:
+			elements := []tftypes.Value{}
+			for _, e := range v {
+				elements = append(elements, tftypes.NewValue(tftypes.String, e))
+			}
+			all[name] = tftypes.NewValue(typ, elements)
+		case map[string]string:
+			elements := map[string]tftypes.Value{}
+			for k, e := range v {
+				elements[k] = tftypes.NewValue(tftypes.String, e)
+			}
+			all[name] = tftypes.NewValue(typ, elements)
+		default:
+			all[name] = tftypes.NewValue(typ, v)
+		}
+	}
+	for name := range attributes {
+		if _, ok := s.object.AttributeTypes[name]; !ok {
+			s.t.Fatalf("no attribute %s", name)
+		}
+	}
+	return tftypes.NewValue(s.object, all)
+}
+
+// life is a resource in Terraform's hands.
+type life struct {
+	state    tftypes.Value
+	private  []byte
+	identity *tfprotov6.ResourceIdentityData
+}
+
+func (s *server) none() *life { return &life{state: tftypes.NewValue(s.object, nil)} }
+
+func (s *server) validate(config tftypes.Value) string {
+	s.t.Helper()
+	v, err := s.ValidateResourceConfig(s.t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: typeName, Config: s.dynamic(config)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return messages(v.Diagnostics)
+}
+
+// plan plans as Terraform does: what is not configured and computed is proposed as it was.
+func (s *server) plan(l *life, config tftypes.Value) *tfprotov6.PlanResourceChangeResponse {
+	s.t.Helper()
+	proposed := s.attributes(config)
+	if !l.state.IsNull() {
+		prior := s.attributes(l.state)
+		for _, a := range s.schema.Block.Attributes {
+			if a.Computed && proposed[a.Name].IsNull() {
+				proposed[a.Name] = prior[a.Name]
+			}
+		}
+	}
+	p, err := s.PlanResourceChange(s.t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: typeName, PriorState: s.dynamic(l.state), PriorPrivate: l.private,
+		PriorIdentity: l.identity, Config: s.dynamic(config), ProposedNewState: s.dynamic(tftypes.NewValue(s.object, proposed))})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+func (s *server) attributes(v tftypes.Value) map[string]tftypes.Value {
+	s.t.Helper()
+	all := map[string]tftypes.Value{}
+	if err := v.As(&all); err != nil {
+		s.t.Fatal(err)
+	}
+	return maps.Clone(all) // As gives out the value's own map
+}
+
+func (s *server) text(v tftypes.Value, attribute string) string {
+	s.t.Helper()
+	var text *string
+	if err := s.attributes(v)[attribute].As(&text); err != nil || text == nil {
+		return ""
+	}
+	return *text
+}
+
+func (s *server) apply(l *life, config tftypes.Value) *life {
+	s.t.Helper()
+	p := s.plan(l, config)
+	s.check(nil, p.Diagnostics)
+	a, err := s.ApplyResourceChange(s.t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: typeName, PriorState: s.dynamic(l.state), Config: s.dynamic(config),
+		PlannedState: p.PlannedState, PlannedPrivate: p.PlannedPrivate, PlannedIdentity: p.PlannedIdentity})
+	s.check(err, a.Diagnostics)
+	return &life{state: s.value(a.NewState), private: a.Private, identity: a.NewIdentity}
+}
+
+func (s *server) read(l *life) *life {
+	s.t.Helper()
+	r, err := s.ReadResource(s.t.Context(), &tfprotov6.ReadResourceRequest{TypeName: typeName, CurrentState: s.dynamic(l.state), Private: l.private, CurrentIdentity: l.identity})
+	s.check(err, r.Diagnostics)
+	return &life{state: s.value(r.NewState), private: r.Private, identity: r.NewIdentity}
+}
+
+// name returns the bucket that an identity names.
+func (s *server) name(identity *tfprotov6.ResourceIdentityData) string {
+	s.t.Helper()
+	if identity == nil || identity.IdentityData == nil {
+		return "(no identity)"
+	}
+	v, err := identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.text(v, "name")
+}
+
+// The identity stands beside the state after each step, and a bucket can be imported by it (case 104).
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := newServer(t, e)
+	l := s.apply(s.none(), s.config(map[string]any{"name": "ckpt-id"}))
+	if got := s.name(l.identity); got != "ckpt-id" {
+		t.Errorf("after create: %s", got)
+	}
+	l = s.apply(l, s.config(map[string]any{"name": "ckpt-id", "labels": map[string]string{"a": "b"}}))
+	if got := s.name(l.identity); got != "ckpt-id" {
+		t.Errorf("after update: %s", got)
+	}
+	// A state of before there were identities gets one.
+	l.identity = nil
+	l = s.read(l)
+	if got := s.name(l.identity); got != "ckpt-id" {
+		t.Errorf("after read: %s", got)
+	}
+	imported, err := s.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: typeName, Identity: l.identity})
+	s.check(err, imported.Diagnostics)
+	i := imported.ImportedResources[0]
+	if got := s.name(i.Identity); got != "ckpt-id" {
+		t.Errorf("after import: %s", got)
+	}
+	got := s.read(&life{state: s.value(i.State), private: i.Private, identity: i.Identity})
+	if d, err := l.state.Diff(got.state); err != nil || len(d) > 0 {
+		t.Errorf("imported state differs: %v %v", d, err)
+	}
+
+	// The identity is there also when the bucket is gone.
+	c := otherClient(t, e)
+	if err := c.DeleteBucket(t.Context(), "ckpt-id"); err != nil {
+		t.Fatal(err)
+	}
+	if gone := s.read(got); !gone.state.IsNull() {
+		t.Error("a missing bucket is still in the state")
+	}
+}
+
+// What is refused: one message each, at the attribute, with what to write instead. No call is made.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := newServer(t, e)
+	for _, c := range []struct {
+		attributes map[string]any
+		at, says   string
+	}{
+		{map[string]any{"name": "Ckpt"}, "name", "\"Ckpt\" cannot be the name of a bucket: it must be in lower case"},
+		{map[string]any{"project": "My Project"}, "project", "\"My Project\" is not a project"},
+		{map[string]any{"location": "us central"}, "location", "us central"},
+		{map[string]any{"soft_delete_retention": "1h"}, "soft_delete_retention", "write \"0s\" for no soft delete, or 7 to 90 days (\"168h\" to \"2160h\")"},
+		{map[string]any{"soft_delete_retention": "-168h"}, "soft_delete_retention", "\"-168h\""},
+		{map[string]any{"soft_delete_retention": "2161h"}, "soft_delete_retention", "7 to 90 days"},
+		{map[string]any{"soft_delete_retention": "168h0.5s"}, "soft_delete_retention", "whole seconds"},
+		{map[string]any{"soft_delete_retention": "604800"}, "soft_delete_retention", "write \"604800s\""},
+		{map[string]any{"expire_after_days": 3}, "expire_after_days", "expire_prefixes"},
+		{map[string]any{"expire_prefixes": []string{"a/"}}, "expire_prefixes", "expire_after_days"},
+		{map[string]any{"expire_after_days": 0, "expire_prefixes": []string{"a/"}}, "expire_after_days", "at least 1"},
+		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{""}}, "expire_prefixes", "all checkpoints would expire"},
+		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{"/a"}}, "expire_prefixes", "without a leading slash"},
+		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{}}, "expire_prefixes", "at least 1"},
+		{map[string]any{"abort_incomplete_upload_days": -1}, "abort_incomplete_upload_days", "at least 0"},
+		{map[string]any{"storage_class": "standard"}, "storage_class", "\"standard\" is not how Google writes it: write \"STANDARD\""},
+		{map[string]any{"storage_class": ""}, "storage_class", "write \"STANDARD\""},
+		{map[string]any{"labels": map[string]string{"Team": "x"}}, "labels", "use lower-case letters"},
+		{map[string]any{"versioning": true, "hierarchical_namespace": true}, "versioning", "Set one of the two to false."},
+		{map[string]any{"versioning": true}, "versioning", "Write hierarchical_namespace = false, or versioning = false."},
+	} {
+		if c.attributes["name"] == nil {
+			c.attributes["name"] = "ckpt"
+		}
+		config := s.config(c.attributes)
+		text := s.validate(config)
+		if text == "" {
+			text = messages(s.plan(s.none(), config).Diagnostics)
+		}
+		if !strings.Contains(text, c.says) || !strings.Contains(text, fmt.Sprintf("at AttributeName(%q)", c.at)) || strings.Count(text, " at AttributeName") != 1 {
+			t.Errorf("%v: got\n%s\nwant one message at %s that says %q", c.attributes, text, c.at, c.says)
+		}
+	}
+	for _, attributes := range []map[string]any{
+		{"versioning": true, "hierarchical_namespace": false}, {"soft_delete_retention": "0h"}, {"soft_delete_retention": "2160h"}, {"storage_class": "SOME_NEW_CLASS"},
+		{"labels": map[string]string{"a": ""}}, {"expire_after_days": 1, "expire_prefixes": []string{"a", "b/c/"}}, {"location": "EU"}, {"timeouts": nil},
+	} {
+		attributes["name"] = "ckpt"
+		config := s.config(attributes)
+		if text := s.validate(config) + messages(s.plan(s.none(), config).Diagnostics); text != "" {
+			t.Errorf("%v: %s", attributes, text)
+		}
+	}
+	if calls := e.Faults().Calls(); len(calls) != 0 {
+		t.Errorf("%d calls were made", len(calls))
+	}
+}
+
+func ruleCount(b *storage.Bucket) any {
+	if b.Lifecycle == nil {
+		return 0
+	}
+	return len(b.Lifecycle.Rule)
+}
+
+// Each optional attribute goes from unset to a value, to another one, and back to unset (case 121): the bucket follows, and each plan
+// after an apply changes nothing.
+func TestToggle(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	other := otherClient(t, e)
+	for attribute, c := range map[string]struct {
+		values []map[string]any
+		shown  func(*storage.Bucket) any
+		back   any
+	}{
+		"storage_class": {[]map[string]any{{"storage_class": "NEARLINE"}, {"storage_class": "ARCHIVE"}}, func(b *storage.Bucket) any { return b.StorageClass }, "STANDARD"},
+		"versioning": {[]map[string]any{{"versioning": true}, {"versioning": false}, {"versioning": true}},
+			func(b *storage.Bucket) any { return b.Versioning != nil && b.Versioning.Enabled }, false},
+		"soft_delete_retention": {[]map[string]any{{"soft_delete_retention": "168h"}, {"soft_delete_retention": "2160h"}},
+			func(b *storage.Bucket) any { return b.SoftDeletePolicy.RetentionDurationSeconds }, int64(0)},
+		"expire": {[]map[string]any{{"expire_after_days": 3, "expire_prefixes": []string{"a/"}}, {"expire_after_days": 4, "expire_prefixes": []string{"b/", "a/"}}},
+			ruleCount, 1},
+		"abort_incomplete_upload_days": {[]map[string]any{{"abort_incomplete_upload_days": 9}, {"abort_incomplete_upload_days": 0}},
+			ruleCount, 1},
+		"labels": {[]map[string]any{{"labels": map[string]string{"a": "b"}}, {"labels": map[string]string{"a": "", "c": "d"}}, {"labels": map[string]string{}}},
+			func(b *storage.Bucket) any { return len(b.Labels) }, 0},
+	} {
+		t.Run(attribute, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, e)
+			name := "ckpt-" + strings.ReplaceAll(attribute, "_", "-")
+			base := map[string]any{"name": name, "hierarchical_namespace": false}
+			l := s.none()
+			for _, step := range slices.Concat([]map[string]any{{}}, c.values, []map[string]any{{}}) {
+				attributes := maps.Clone(base)
+				maps.Copy(attributes, step)
+				config := s.config(attributes)
+				l = s.apply(l, config)
+				l = s.read(l)
+				p := s.plan(l, config)
+				s.check(nil, p.Diagnostics)
+				if d, err := l.state.Diff(s.value(p.PlannedState)); err != nil || len(d) > 0 {
+					t.Errorf("%v: the second plan changes %v %v", step, d, err)
+				}
+			}
+			if got := c.shown(getBucket(t, other, name)); got != c.back {
+				t.Errorf("after it was removed: %v, want %v", got, c.back)
+			}
+		})
+	}
+}
+
+// The provider's project, when it changes, moves a bucket only where the state knows another one; the region likewise.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := newServer(t, e)
+	config := s.config(map[string]any{"name": "ckpt-place"})
+	l := s.apply(s.none(), config)
+	replaced := func(change map[string]tftypes.Value, config tftypes.Value) []string {
+		t.Helper()
+		prior := s.attributes(l.state)
+		maps.Copy(prior, change)
+		p := s.plan(&life{state: tftypes.NewValue(s.object, prior), private: l.private, identity: l.identity}, config)
+		s.check(nil, p.Diagnostics)
+		var out []string
+		for _, path := range p.RequiresReplace {
+			out = append(out, path.String())
+		}
+		return out
+	}
+	text := func(v any) tftypes.Value { return tftypes.NewValue(tftypes.String, v) }
+	for name, c := range map[string]struct {
+		state  map[string]tftypes.Value
+		config map[string]any
+		want   int
+	}{
+		"same":                     {nil, nil, 0},
+		"project not known":        {map[string]tftypes.Value{"project": text(nil)}, nil, 0},
+		"other project":            {map[string]tftypes.Value{"project": text("another-project")}, nil, 1},
+		"location in other case":   {map[string]tftypes.Value{"location": text("US-CENTRAL1")}, nil, 0},
+		"configured in other case": {nil, map[string]any{"location": "US-Central1"}, 0},
+		"other location":           {map[string]tftypes.Value{"location": text("US")}, nil, 1},
+		"configured elsewhere":     {nil, map[string]any{"location": "eu", "project": "another-project"}, 2},
+		"other name":               {nil, map[string]any{"name": "ckpt-place-2"}, 1},
+	} {
+		attributes := map[string]any{"name": "ckpt-place"}
+		maps.Copy(attributes, c.config)
+		if got := replaced(c.state, s.config(attributes)); len(got) != c.want {
+			t.Errorf("%s: replaced for %v, want %d", name, got, c.want)
+		}
+	}
+}
+
+// An earlier state that was read on Google Cloud is refused on the emulator in every step, and kept.
+func TestOtherWorld(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := newServer(t, e)
+	config := s.config(map[string]any{"name": "ckpt-cloud"})
+	l := s.apply(s.none(), config)
+	// The framework keeps private state as base64 in JSON.
+	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	before := string(l.private)
+	l.private = []byte(strings.ReplaceAll(before, encoded(`"emulator"`), encoded(`"google cloud"`)))
+	if string(l.private) == before {
+		t.Fatalf("no world is noted in %s", before)
+	}
+	const want = "was made on Google Cloud, and the provider is configured for the emulator. Nothing was changed. Unset RESILIENTJOB_EMULATOR_HOST"
+	r, err := s.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: typeName, CurrentState: s.dynamic(l.state), Private: l.private, CurrentIdentity: l.identity})
+	if err != nil || !strings.Contains(messages(r.Diagnostics), want) || s.value(r.NewState).IsNull() {
+		t.Errorf("read: %v\n%s", err, messages(r.Diagnostics))
+	}
+	calls := acctest.Since(e)
+	for name, planned := range map[string]tftypes.Value{"update": l.state, "delete": tftypes.NewValue(s.object, nil)} {
+		a, err := s.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: typeName, PriorState: s.dynamic(l.state), Config: s.dynamic(config),
+			PlannedState: s.dynamic(planned), PlannedPrivate: l.private, PlannedIdentity: l.identity})
+		if err != nil || !strings.Contains(messages(a.Diagnostics), want) || s.value(a.NewState).IsNull() {
+			t.Errorf("%s: %v\n%s", name, err, messages(a.Diagnostics))
+		}
+	}
+	if got := calls.Methods(); len(got) != 0 {
+		t.Errorf("calls %v", got)
+	}
+	if _, err := otherClient(t, e).GetBucket(t.Context(), "ckpt-cloud"); gcp.IsNotFound(err) {
+		t.Error("the bucket is gone")
+	}
+}
