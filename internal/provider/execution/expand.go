@@ -43,7 +43,7 @@ func expandRun(ctx context.Context, m Model) (run, diag.Diagnostics) {
 	}
 	diags.Append(m.Env.ElementsAs(ctx, &r.Env, false)...)
 	diags.Append(m.Triggers.ElementsAs(ctx, &r.Triggers, false)...)
-	r.TaskCount = int32(m.TaskCount.ValueInt64()) //nolint:gosec // ModifyPlan holds it below the platform's maximum.
+	r.TaskCount = int32(m.TaskCount.ValueInt64())
 	if !m.TaskTimeout.IsNull() {
 		d, err := m.TaskTimeout.Duration()
 		if err != nil {

@@ -175,7 +175,7 @@ func mentions(text, word string) bool { return strings.Contains(strings.ToLower(
 // attempts returns how many attempts of a task were begun and how many its
 // retry budget still holds.
 func attempts(t *runpb.Task) (used, left int32) {
-	begun := t.GetLastAttemptResult() != nil || t.GetStartTime().IsValid() || t.GetRetried() > 0 ||
+	begun := t.GetLastAttemptResult() != nil || happened(t.GetStartTime()) || t.GetRetried() > 0 ||
 		condition(t.GetConditions(), conditionStarted).GetState() == runpb.Condition_CONDITION_SUCCEEDED
 	if begun {
 		used = t.GetRetried() + 1

@@ -66,9 +66,12 @@ func (f *fakeAPI) GetJob(context.Context, string, ...gcp.Option) (*runpb.Job, er
 	return &runpb.Job{}, f.begin("job")
 }
 
-func (f *fakeAPI) RunJob(_ context.Context, req *runpb.RunJobRequest) (*runpb.Execution, error) {
+func (f *fakeAPI) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*runpb.Execution, error) {
 	if err := f.begin("run"); err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &gcp.Error{Code: codes.Canceled, Ambiguous: true, Err: err}
 	}
 	return f.onRun(req)
 }

@@ -92,7 +92,7 @@ func text(s string) types.String {
 }
 
 func moment(t *timestamppb.Timestamp) types.String {
-	if t == nil || !t.IsValid() {
+	if !happened(t) {
 		return types.StringNull()
 	}
 	return types.StringValue(t.AsTime().UTC().Format(time.RFC3339Nano))

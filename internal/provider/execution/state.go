@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // State is what an execution or a task is doing.
@@ -52,7 +53,7 @@ func StateOf(e *runpb.Execution) State {
 		}
 		return Failed
 	}
-	if e.GetCompletionTime().IsValid() {
+	if happened(e.GetCompletionTime()) {
 		switch {
 		case e.GetFailedCount() > 0:
 			return Failed
@@ -74,7 +75,7 @@ func StateOf(e *runpb.Execution) State {
 		}
 		return Pending
 	}
-	if e.GetStartTime().IsValid() {
+	if happened(e.GetStartTime()) {
 		return Running
 	}
 	return Pending
@@ -93,7 +94,7 @@ func taskState(t *runpb.Task) State {
 		}
 		return Failed
 	}
-	if t.GetCompletionTime().IsValid() {
+	if happened(t.GetCompletionTime()) {
 		switch {
 		case code == codes.Canceled:
 			return Cancelled
@@ -102,7 +103,7 @@ func taskState(t *runpb.Task) State {
 		}
 		return Failed
 	}
-	if t.GetStartTime().IsValid() || t.GetRetried() > 0 ||
+	if happened(t.GetStartTime()) || t.GetRetried() > 0 ||
 		condition(t.GetConditions(), conditionStarted).GetState() == runpb.Condition_CONDITION_SUCCEEDED {
 		return Running
 	}
@@ -124,7 +125,7 @@ func neverStarted(e *runpb.Execution) bool {
 	if started := condition(e.GetConditions(), conditionStarted); started != nil {
 		return started.GetState() != runpb.Condition_CONDITION_SUCCEEDED
 	}
-	return !e.GetStartTime().IsValid()
+	return !happened(e.GetStartTime())
 }
 
 // reasonAndMessage return Google's reason, or an empty text where there is
@@ -195,6 +196,10 @@ func reasonName(c *runpb.Condition) string {
 	}
 	return reason.String()
 }
+
+// happened reports whether a time is set. Where a thing has not happened, traces
+// show no time, and in one place 1970.
+func happened(t *timestamppb.Timestamp) bool { return t.GetSeconds() > 0 }
 
 // endedWell reports whether an attempt ended with success: status OK, and
 // neither an exit code nor a signal. JSON leaves the zeros out.

@@ -45,7 +45,8 @@ func TestStateOfExecution(t *testing.T) {
 			execution: `{"reconciling": true, "taskCount": 1, "conditions": [{"type": "Completed", "state": "CONDITION_PENDING"}]}`,
 			state:     Pending,
 		},
-		"nothing at all": {execution: `{}`, state: Pending},
+		"nothing at all":         {execution: `{}`, state: Pending},
+		"times of 1970 are none": {execution: `{"startTime": "1970-01-01T00:00:00Z", "completionTime": "1970-01-01T00:00:00Z"}`, state: Pending},
 		"pending, resources being provided": {
 			execution: `{"reconciling": true, "conditions": [` + notStarted + `,{"type": "ResourcesAvailable", "state": "CONDITION_RECONCILING"},{"type": "Completed", "state": "CONDITION_RECONCILING", "message": "Waiting for execution to complete."}]}`,
 			state:     Pending, message: "Waiting for execution to complete.",

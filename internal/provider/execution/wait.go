@@ -45,10 +45,10 @@ type watcher struct {
 // The reasons why a watch ends before its goal. Any other error is that of a
 // call that cannot succeed.
 var (
-	errInterrupted = errors.New("Terraform was interrupted")
+	errInterrupted = errors.New("interrupted")
 	errTimeout     = errors.New("the time limit ran out")
-	errForgotten   = errors.New("Cloud Run does not know the execution any more")
-	errOutage      = errors.New("Cloud Run gave no answer")
+	errForgotten   = errors.New("the execution is not known any more")
+	errOutage      = errors.New("no answer from Cloud Run")
 	errDenied      = errors.New("the permission to look at the execution is missing")
 )
 
