@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -18,6 +19,9 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
+
+// lookLimit is how long a plan looks for something to warn of.
+const lookLimit = 15 * time.Second
 
 // planCheck holds the rules of a plan. A rule speaks only on create, or when an
 // input of it changes, and only when all its inputs are known.
@@ -51,10 +55,10 @@ func (c *planCheck) report(findings []resilience.Finding) {
 		if root, child, nested := strings.Cut(f.Rule.Attribute, "."); nested {
 			p = path.Root(root).AtName(child)
 		}
-		if f.Rule.Verdict == resilience.Refuse && !(f.Rule.Dated && c.warnOnly) {
-			c.diags.AddAttributeError(p, f.Rule.Summary, f.Detail)
-		} else {
+		if f.Rule.Verdict == resilience.Warn || f.Rule.Dated && c.warnOnly {
 			c.diags.AddAttributeWarning(p, f.Rule.Summary, f.Detail)
+		} else {
+			c.diags.AddAttributeError(p, f.Rule.Summary, f.Detail)
 		}
 	}
 }
@@ -197,6 +201,8 @@ func (r *Resource) checkBucketPlace(ctx context.Context, c *planCheck) {
 	if c.before != nil && c.before.Bucket.Equal(c.checkpoint.Bucket) && c.plan.Location.Equal(c.state.Location) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
 	bucket, err := r.data.Client.GetBucket(ctx, c.checkpoint.Bucket.ValueString())
 	if err != nil || holds(bucket, c.plan.Location.Canonical()) {
 		return

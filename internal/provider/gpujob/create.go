@@ -6,7 +6,10 @@ package gpujob
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -64,7 +67,9 @@ func (w *work) create(ctx context.Context, plan *Model) {
 	if !ok {
 		return
 	}
-	w.finish(ctx, plan, flatten(ctx, live, plan, w.diags))
+	read := flatten(ctx, live, plan, w.diags)
+	w.warnChanged(plan, &read)
+	w.finish(ctx, plan, read)
 }
 
 // free makes sure that neither the job's name nor the account's is taken.
@@ -123,4 +128,40 @@ func (w *work) finish(ctx context.Context, plan *Model, read Model) {
 	}
 	w.state = m
 	w.save(ctx)
+}
+
+// warnChanged warns of planned values that Cloud Run did not take as they were
+// sent. The state has them as planned, and the next plan shows the difference.
+func (w *work) warnChanged(plan, read *Model) {
+	var changed []string
+	for _, a := range []struct {
+		name          string
+		planned, read attr.Value
+	}{
+		{"gpu_type", plan.GPUType, read.GPUType}, {"gpu_zonal_redundancy", plan.GPUZonalRedundancy, read.GPUZonalRedundancy},
+		{"cpu", plan.CPU, read.CPU}, {"memory", plan.Memory, read.Memory}, {"task_count", plan.TaskCount, read.TaskCount},
+		{"parallelism", plan.Parallelism, read.Parallelism}, {"task_timeout", plan.TaskTimeout, read.TaskTimeout}, {"max_retries", plan.MaxRetries, read.MaxRetries},
+	} {
+		if !a.planned.IsUnknown() && !a.planned.Equal(a.read) {
+			changed = append(changed, fmt.Sprintf("%s is %s, and %s was sent", a.name, a.read, a.planned))
+		}
+	}
+	// These may hold what nobody should read in a message.
+	for _, a := range []struct {
+		name          string
+		planned, read attr.Value
+	}{
+		{"image", plan.Image, read.Image}, {"command", plan.Command, read.Command}, {"args", plan.Args, read.Args}, {"env", plan.Env, read.Env},
+		{"checkpoint", plan.Checkpoint, read.Checkpoint}, {"service_account_email", plan.ServiceAccountEmail, read.ServiceAccountEmail},
+		{"labels", plan.TerraformLabels, read.TerraformLabels},
+	} {
+		if !a.planned.Equal(a.read) {
+			changed = append(changed, a.name+" is another one")
+		}
+	}
+	if len(changed) > 0 {
+		w.diags.AddWarning("Cloud Run did not take every value", fmt.Sprintf(
+			"%s differs from what was sent: %s.\n\nEither Cloud Run changed it, or somebody else did at the same time. The next plan will show it; write the value that Cloud Run keeps.",
+			plan.job(), strings.Join(changed, "; ")))
+	}
 }

@@ -15,8 +15,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/iam"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
@@ -319,4 +321,70 @@ func TestAccCutConnections(t *testing.T) {
 	w.tf.Plan().IsEmpty()
 	w.tf.Destroy().Succeeds()
 	w.empty()
+}
+
+// Somebody makes a job of the name while the apply is under way. Theirs is never
+// touched, not by the repair of the tainted resource either.
+func TestAccNameTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Do: func(c faults.Call) {
+		if _, err := w.client.CreateJob(context.Background(), w.job.Parent(), w.job.Name, &runpb.Job{
+			Template: &runpb.ExecutionTemplate{Template: &runpb.TaskTemplate{Containers: []*runpb.Container{{Image: "theirs:1"}}}},
+		}); err != nil {
+			t.Error(err)
+		}
+	}})
+	w.apply(w.config("")).Fails("Job exists already")
+	uid := w.live().GetUid()
+	w.tf.Apply().Fails("Job exists already")
+	w.tf.Destroy().Succeeds()
+	equal(t, "their job", w.live().GetUid(), uid)
+	if _, ok := w.e.IAM().Lookup(w.email()); ok || w.hasGrant(w.grant(w.email())) {
+		t.Error("our account, or its role, is left")
+	}
+}
+
+// An apply that stops waiting, by Ctrl-C or at its timeout, loses nothing.
+func TestAccStopsWaiting(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		attributes string
+		stop       func(*acctest.Run)
+		says       string
+	}{
+		"interrupt": {"", func(r *acctest.Run) { r.Interrupt() }, "The operation was interrupted"},
+		"timeout":   {`timeouts = { create = "3s" }`, func(*acctest.Run) {}, "the time limit ran out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Operation: &faults.OperationFault{Never: true}})
+			polled := make(chan struct{})
+			w.e.Faults().Add(faults.Fault{Method: "*Operations/GetOperation", Do: func(faults.Call) { close(polled) }})
+			w.tf.Write(w.config(c.attributes))
+			run := w.tf.Start("apply", "-auto-approve", "-no-color")
+			select {
+			case <-polled:
+			case <-time.After(limit):
+				t.Fatal("the operation is not waited for")
+			}
+			c.stop(run)
+			run.Wait().Fails("Cannot create the Cloud Run job", c.says)
+			equal(t, "uid in the state", w.tf.State().Attribute(address, "uid"), w.live().GetUid())
+			w.tf.Write(w.config(""))
+			w.tf.Apply().Succeeds()
+			w.tf.Plan().IsEmpty()
+			w.tf.Destroy().Succeeds()
+			w.empty()
+		})
+	}
+}
+
+// A server that keeps another value than it was sent is named.
+func TestAccServerChangesValue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *emulator.Options) { o.Behaviour = run.Behaviour{GPUTimeoutLimit: run.GPUTimeoutClamped} })
+	w.apply(w.config(`task_timeout = "168h"`)).Succeeds().Says("GPU task timeout above the documented maximum", "Cloud Run did not take every value", `task_timeout is "12h", and "168h" was sent`)
+	equal(t, "what the next plan does", w.tf.Plan().Actions(address), "update")
 }

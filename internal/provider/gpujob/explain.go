@@ -4,6 +4,7 @@
 package gpujob
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -73,25 +74,33 @@ var refusals = []refusal{
 // explain returns the attribute to blame for a refused job and the next step;
 // both are empty where the text is not known.
 func explain(m *Model, err error) (at, hint string) {
-	e, ok := gcp.AsError(err)
-	if !ok {
-		return "", ""
-	}
+	text := said(err)
 	for _, r := range refusals {
-		if found := r.text.FindStringSubmatch(e.Message); found != nil {
+		if found := r.text.FindStringSubmatch(text); found != nil {
 			return r.at, strings.TrimSpace(r.hint(m, found))
 		}
 	}
-	if e.Ambiguous {
+	if gcp.IsAmbiguous(err) {
 		return "", "Apply again: Terraform looks at what is there and goes on from it."
 	}
 	return "", ""
 }
 
+// said returns Google's text of an error.
+func said(err error) string {
+	var failed *notReadyError
+	if errors.As(err, &failed) {
+		return failed.message
+	}
+	if e, ok := gcp.AsError(err); ok {
+		return e.Message
+	}
+	return ""
+}
+
 // imageUnreadable recognises that the service agent may not read the image yet.
 func imageUnreadable(err error) bool {
-	e, ok := gcp.AsError(err)
-	return ok && strings.Contains(e.Message, "must have permission to read the image")
+	return strings.Contains(said(err), "must have permission to read the image")
 }
 
 // agentIn says where the service agent belongs.

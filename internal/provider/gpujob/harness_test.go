@@ -133,8 +133,8 @@ func (h *harness) config(changes map[string]any) tftypes.Value {
 	return convert(h.t, h.typ, all)
 }
 
-// said is a diagnostic in one line: severity, path, summary and detail.
-func said(diags []*tfprotov6.Diagnostic) []string {
+// messages is a diagnostic in one line: severity, path, summary and detail.
+func messages(diags []*tfprotov6.Diagnostic) []string {
 	var out []string
 	for _, d := range diags {
 		severity := "error"
@@ -170,7 +170,7 @@ func (h *harness) validate(config tftypes.Value) []string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return said(resp.Diagnostics)
+	return messages(resp.Diagnostics)
 }
 
 // planned is the answer to a plan.
@@ -199,7 +199,7 @@ func (h *harness) plan(config tftypes.Value, prior *Model) planned {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p := planned{said: said(resp.Diagnostics)}
+	p := planned{said: messages(resp.Diagnostics)}
 	for _, r := range resp.RequiresReplace {
 		p.replaces = append(p.replaces, r.String())
 	}

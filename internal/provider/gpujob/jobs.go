@@ -11,7 +11,6 @@ import (
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
@@ -163,19 +162,24 @@ func (w *work) awaitReady(ctx context.Context, plan *Model) (*runpb.Job, error) 
 			return live, notReady(live)
 		}
 		if !pauses.Wait(ctx, 0) {
-			return nil, &gcp.Error{Op: "wait for Cloud Run job", Resource: plan.job().String(), Code: codes.DeadlineExceeded,
-				Message: "stopped waiting; the job is still being set up", Ambiguous: true, Err: ctx.Err()}
+			return nil, fmt.Errorf("%s is still being set up: %w", plan.job(), stopped(ctx))
 		}
 	}
 }
 
+// notReadyError is what Cloud Run says of a job that it could not set up.
+type notReadyError struct{ job, message string }
+
+func (e *notReadyError) Error() string {
+	return fmt.Sprintf("Cloud Run has %s, and could not set it up: %s", e.job, e.message)
+}
+
 // notReady returns an error for a job that is reconciled and not ready.
 func notReady(live *runpb.Job) error {
-	t := live.GetTerminalCondition()
-	if t.GetState() != runpb.Condition_CONDITION_FAILED {
-		return nil
+	if t := live.GetTerminalCondition(); t.GetState() == runpb.Condition_CONDITION_FAILED {
+		return &notReadyError{live.GetName(), t.GetMessage()}
 	}
-	return &gcp.Error{Op: "set up Cloud Run job", Resource: live.GetName(), Code: codes.FailedPrecondition, Message: t.GetMessage()}
+	return nil
 }
 
 // satisfies tells whether a live job is what the plan asks for.

@@ -32,7 +32,7 @@ func TestAccLife(t *testing.T) {
 	equal(t, "writes of a create", since.Writes(), []string{acctest.CreateServiceAccount, acctest.SetBucketPolicy, acctest.CreateJob})
 	inOrder(t, since.Methods(), acctest.GetJob, acctest.GetBucket, "storage.buckets.testIamPermissions", acctest.CreateServiceAccount, acctest.SetBucketPolicy, acctest.CreateJob)
 
-	sent := since.Find(acctest.CreateJob)[0].Request.(*runpb.CreateJobRequest) //nolint:forcetypeassert // A test that panics fails.
+	sent := since.Find(acctest.CreateJob)[0].Request.(*runpb.CreateJobRequest)
 	task := sent.GetJob().GetTemplate().GetTemplate()
 	equal(t, "parent and id", sent.GetParent()+" "+sent.GetJobId(), w.job.Parent()+" "+w.job.Name)
 	equal(t, "stage", sent.GetJob().GetLaunchStage(), api.LaunchStage_BETA)
@@ -93,7 +93,7 @@ func TestAccRetriesZero(t *testing.T) {
 	w := newWorld(t)
 	since := acctest.Since(w.e)
 	w.apply(w.bare(`max_retries = 0`)).Succeeds()
-	sent := since.Find(acctest.CreateJob)[0].Request.(*runpb.CreateJobRequest) //nolint:forcetypeassert // A test that panics fails.
+	sent := since.Find(acctest.CreateJob)[0].Request.(*runpb.CreateJobRequest)
 	if r, ok := sent.GetJob().GetTemplate().GetTemplate().GetRetries().(*runpb.TaskTemplate_MaxRetries); !ok || r.MaxRetries != 0 {
 		t.Errorf("sent %v", sent.GetJob().GetTemplate().GetTemplate().GetRetries())
 	}
@@ -173,7 +173,7 @@ func TestAccUpdateBesideOthers(t *testing.T) {
 	since := acctest.Since(w.e)
 	w.tf.Apply().Succeeds()
 	equal(t, "writes", since.Writes(), []string{acctest.UpdateJob})
-	sent := since.Find(acctest.UpdateJob)[0].Request.(*runpb.UpdateJobRequest).GetJob() //nolint:forcetypeassert // A test that panics fails.
+	sent := since.Find(acctest.UpdateJob)[0].Request.(*runpb.UpdateJobRequest).GetJob()
 	container := sent.GetTemplate().GetTemplate().GetContainers()[0]
 	if sent.GetEtag() == "" || sent.GetStartExecutionToken() != "" || sent.GetCreateExecution() != nil {
 		t.Errorf("etag %q, token %v", sent.GetEtag(), sent.GetCreateExecution())

@@ -79,6 +79,8 @@ func (r *Resource) warnRunning(ctx context.Context, state *Model, what string, d
 	if r.data == nil || r.data.Deferred() || state.UID.IsNull() || gcp.EmulatorUID(state.UID.ValueString()) != r.data.Emulator {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
 	running, err := r.unfinished(ctx, state.job())
 	if err != nil || len(running) == 0 {
 		return
@@ -128,10 +130,7 @@ func (w *work) clearRuns(ctx context.Context, what string) bool {
 				break
 			}
 			if err == nil && !pauses.Wait(ctx, 0) {
-				err = context.DeadlineExceeded
-				if ctx.Err() != nil {
-					err = ctx.Err()
-				}
+				err = stopped(ctx)
 			}
 			if err != nil {
 				w.fail("", "A cancelled execution has not ended yet", err, "The execution was asked to stop, and nothing else was changed. Apply again when it has ended:\n\n  "+

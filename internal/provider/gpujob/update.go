@@ -96,6 +96,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 			return
 		}
 		read = flatten(ctx, live, plan, w.diags)
+		w.warnChanged(plan, &read)
 		w.note.Unready = false
 	}
 	revoked := w.revoke(ctx, c.revoke)

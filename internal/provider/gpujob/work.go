@@ -72,3 +72,12 @@ func (w *work) report(at, summary, detail string) {
 	}
 	w.diags.AddAttributeError(attribute(at), summary, detail)
 }
+
+// stopped says why a wait ended: ctx, or that the next look would come after its
+// deadline.
+func stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.DeadlineExceeded
+}
