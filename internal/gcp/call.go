@@ -129,11 +129,21 @@ func (c *Client) try(ctx context.Context, k *call, send func(context.Context, *a
 		return nil
 	}
 	e := k.failure(ctx, a, err)
-	if e.Code == codes.DeadlineExceeded && ctx.Err() == nil && timed.Err() != nil {
-		e.Message = fmt.Sprintf("no answer within %s (request_timeout)", c.timeout)
-		e.HTTP = 0
+	if e.Code == codes.DeadlineExceeded {
+		switch {
+		case expired(ctx):
+			e.Message, e.HTTP = contextText(context.DeadlineExceeded), 0
+		case expired(timed):
+			e.Message, e.HTTP = fmt.Sprintf("no answer within %s (request_timeout)", c.timeout), 0
+		}
 	}
 	return e
+}
+
+// expired reports whether the deadline of ctx is reached. A gRPC server knows the deadline, too, and may be a moment ahead.
+func expired(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < 100*time.Millisecond
 }
 
 // unauthenticated is the error of a call for which no token could be had. Nothing was sent.
