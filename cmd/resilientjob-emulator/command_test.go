@@ -69,7 +69,7 @@ func TestBusyPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	var stdout, stderr bytes.Buffer
 	code := command(t.Context(), []string{"--listen", listener.Addr().String()}, &stdout, &stderr)
 	if code != exitFailed || !strings.Contains(stderr.String(), "another program, perhaps another emulator, uses this port") {

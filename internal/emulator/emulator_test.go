@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"cloud.google.com/go/run/apiv2/runpb"
-
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
@@ -373,5 +371,4 @@ func TestAccessors(t *testing.T) {
 	if e.Run().Job(parent+"/jobs/train").GetName() != parent+"/jobs/train" {
 		t.Error("Run() is another service")
 	}
-	var _ *runpb.Job = e.Run().Job(parent + "/jobs/none")
 }

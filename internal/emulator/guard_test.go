@@ -112,7 +112,7 @@ func TestAsProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	fmt.Fprint(conn, "CONNECT us-central1-run.resilientjob.invalid:443 HTTP/1.1\r\nHost: us-central1-run.resilientjob.invalid\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

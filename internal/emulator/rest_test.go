@@ -186,7 +186,7 @@ func TestGoRESTClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	job := minimalJob()
 	job.Template.Template.Retries = &runpb.TaskTemplate_MaxRetries{MaxRetries: 0}
 	job.Template.Template.Timeout = durationpb.New(3.5e9)

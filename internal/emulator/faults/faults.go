@@ -111,6 +111,10 @@ func (h *Handle) Remove() {
 	h.script.faults = slices.DeleteFunc(h.script.faults, func(o *Handle) bool { return o == h })
 }
 
+// keepCalls bounds the record of an emulator that runs for days: when it is
+// full, the older half goes.
+const keepCalls = 20_000
+
 // Script holds the faults to come and the record of calls. It is safe for
 // concurrent use.
 type Script struct {
@@ -205,6 +209,9 @@ func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes
 	s.mu.Lock()
 	s.seq++
 	c.Seq, c.Time, c.Code = s.seq, s.clock.Now(), codes.Unknown
+	if len(s.calls) >= keepCalls {
+		s.calls = append([]Call{}, s.calls[len(s.calls)-keepCalls/2:]...)
+	}
 	s.calls = append(s.calls, c)
 	var struck []Fault
 	for _, h := range s.faults {
@@ -258,7 +265,7 @@ func (s *Script) Watch(f func(Call)) {
 func (s *Script) end(c Call, code codes.Code) {
 	c.Code = code
 	s.mu.Lock()
-	for i := range s.calls {
+	for i := range slices.Backward(s.calls) {
 		if s.calls[i].Seq == c.Seq {
 			s.calls[i].Code = code
 			break

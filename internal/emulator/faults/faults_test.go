@@ -150,6 +150,22 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// An emulator that runs for days keeps the newest calls only.
+func TestRecordIsBounded(t *testing.T) {
+	t.Parallel()
+	s := faults.NewScript(nil)
+	const made = 30_000
+	for range made {
+		if err := call(t, s, "m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := s.Calls()
+	if len(calls) >= made || len(calls) < 10_000 || calls[len(calls)-1].Seq != made || calls[len(calls)-1].Code != codes.OK {
+		t.Errorf("%d calls are kept, the last is %+v", len(calls), calls[len(calls)-1])
+	}
+}
+
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	s := faults.NewScript(nil)

@@ -35,9 +35,8 @@ type Service struct {
 	store *store.Store
 	clock clockwork.Clock
 
-	mu       sync.Mutex
-	hidden   map[view]int
-	onDelete []func(email, uniqueID string)
+	mu     sync.Mutex
+	hidden map[view]int
 }
 
 type view struct {
@@ -106,15 +105,6 @@ func (s *Service) MemberExists(member string) bool {
 		return true
 	}
 	return s.Exists(email, PolicyView)
-}
-
-// OnDelete calls f with each account that is deleted, after it is gone and
-// without a lock held: policies that name it show it as
-// deleted:serviceAccount:EMAIL?uid=UNIQUEID from then on.
-func (s *Service) OnDelete(f func(email, uniqueID string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.onDelete = append(s.onDelete, f)
 }
 
 var (

@@ -145,7 +145,8 @@ func (s *Service) CreateServiceAccount(_ context.Context, req *adminpb.CreateSer
 	account := &adminpb.ServiceAccount{
 		Name: name, ProjectId: project, UniqueId: uniqueID, Email: address,
 		DisplayName: req.GetServiceAccount().GetDisplayName(), Description: req.GetServiceAccount().GetDescription(),
-		Etag: []byte(accountETag), Oauth2ClientId: uniqueID,
+		Oauth2ClientId: uniqueID,
+		Etag:           []byte(accountETag), //nolint:staticcheck // out of use, and still sent by the real service
 	}
 	if err := s.put(account); err != nil {
 		return nil, internal(err)
@@ -237,30 +238,19 @@ func (s *Service) change(name, permission string, f func(*adminpb.ServiceAccount
 // DeleteServiceAccount implements adminpb.IAMServer. The account can be brought
 // back by its unique id as long as nobody takes its address.
 func (s *Service) DeleteServiceAccount(_ context.Context, req *adminpb.DeleteServiceAccountRequest) (*emptypb.Empty, error) {
-	account, hooks, err := s.remove(req.GetName())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	account, err := s.get(req.GetName(), "iam.serviceAccounts.delete")
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range hooks {
-		f(account.GetEmail(), account.GetUniqueId())
-	}
-	return &emptypb.Empty{}, nil
-}
-
-func (s *Service) remove(name string) (*adminpb.ServiceAccount, []func(string, string), error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	account, err := s.get(name, "iam.serviceAccounts.delete")
-	if err != nil {
-		return nil, nil, err
-	}
 	if err := store.PutProto(s.store, deletedKeys+account.GetUniqueId(), account); err != nil {
-		return nil, nil, internal(err)
+		return nil, internal(err)
 	}
 	if err := s.store.Delete(liveKeys + strings.ToLower(account.GetEmail())); err != nil {
-		return nil, nil, internal(err)
+		return nil, internal(err)
 	}
-	return account, s.onDelete, nil
+	return &emptypb.Empty{}, nil
 }
 
 // UndeleteServiceAccount implements adminpb.IAMServer. The name holds the unique
