@@ -173,7 +173,7 @@ func TestCancelledButDoesNotEnd(t *testing.T) {
 	f.check(nil, diags)
 	task := w.attempt()
 	left, diags, took := f.apply(w.ctx, l, nil)
-	if text := errorsOf(diags); !strings.Contains(text, "Cannot cancel the execution") || !strings.Contains(text, "destroy it again to go on") {
+	if text := errorsOf(diags); !strings.Contains(text, "The time limit ran out (timeouts.delete)") || !strings.Contains(text, "destroy it again to go on") {
 		t.Errorf("the error is %q", text)
 	}
 	if left.state.IsNull() || took < 20*time.Minute || took > 21*time.Minute {
@@ -184,6 +184,31 @@ func TestCancelledButDoesNotEnd(t *testing.T) {
 	f.check(nil, diags)
 	if !left.state.IsNull() {
 		t.Errorf("the state is %s", left.state)
+	}
+	w.requests(1, 1)
+}
+
+// Ctrl-C while destroy waits: the resource stays, and the next destroy goes on.
+func TestInterruptedWhileCancelling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	s := w.server(nil)
+	l, diags := s.apply(w.ctx, s.nothing(), attributes{"job": "train", "cancel_on_destroy": true})
+	s.check(nil, diags)
+	task := w.attempt()
+	ctx, interrupt := context.WithCancel(w.ctx)
+	w.tasks.OnStop(nil) // the task takes its time
+	// The first read comes before the cancel.
+	w.Faults().Add(faults.Fault{Method: acctest.GetExecution, After: 1, Do: func(faults.Call) { interrupt() }})
+	l, diags = s.apply(ctx, l, nil)
+	if text := errorsOf(diags); !strings.Contains(text, "Terraform was interrupted.") || !strings.Contains(text, "destroy it again to go on") || l.state.IsNull() {
+		t.Errorf("the error is %q, the state %s", text, l.state)
+	}
+	task.Exit(143)
+	l, diags = s.apply(w.ctx, l, nil)
+	s.check(nil, diags)
+	if !l.state.IsNull() || !run.Finished(w.only()) {
+		t.Errorf("the state is %s", l.state)
 	}
 	w.requests(1, 1)
 }

@@ -259,3 +259,25 @@ func TestAccExecution_replaceCreateBeforeDestroy(t *testing.T) {
 	w.requests(1, 0)
 	tf.Plan().IsEmpty()
 }
+
+// A destroy that is killed while it waits for the end of what it cancelled goes
+// on with the next one, and does not cancel twice.
+func TestAccExecution_killedWhileCancelling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	w.tasks.OnStop(nil) // the task takes its time
+	tf := w.cli("cancel_on_destroy = true")
+	tf.Apply().Succeeds()
+	task := w.attempt()
+	destroy := tf.Start("destroy", "-auto-approve", "-no-color")
+	w.receive(task.Stopping(), "the task was not stopped")
+	destroy.KillProvider()
+	destroy.Wait().Fails()
+	w.hasState(tf, "running")
+
+	task.Exit(143)
+	w.ended(w.only())
+	tf.Destroy().Succeeds()
+	w.isGone(tf)
+	w.requests(1, 1)
+}

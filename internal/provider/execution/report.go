@@ -124,20 +124,24 @@ func stoppedWatching(name resourcename.Execution, e *runpb.Execution, why error)
 			"Cloud Run does not know execution %s of job %s any more: it or its job was deleted while Terraform watched it. Its last known state, %q, is kept. Nothing is run again.",
 			name.Name, name.Job.Name, StateOf(e))
 	}
-	reason := "The reason: " + diags.Detail(why, "")
-	switch {
-	case errors.Is(why, errInterrupted):
-		reason = "Terraform was interrupted."
-	case errors.Is(why, errTimeout):
-		reason = "The time limit ran out (timeouts.create)."
-	}
 	detail = fmt.Sprintf("%s\n\nExecution %s of job %s goes on: it was not cancelled, and its last known state is %q. "+
 		"The next plan or refresh reads its state again. Resources that depend on this one do not wait for its end.",
-		reason, name.Name, name.Job.Name, StateOf(e))
+		stopReason(why, "timeouts.create"), name.Name, name.Job.Name, StateOf(e))
 	if e.GetLogUri() != "" {
 		detail += "\n\nLogs: " + e.GetLogUri()
 	}
 	return "Stopped watching the execution", detail
+}
+
+// stopReason says why a watch ended before its goal.
+func stopReason(why error, limit string) string {
+	switch {
+	case errors.Is(why, errInterrupted):
+		return "Terraform was interrupted."
+	case errors.Is(why, errTimeout):
+		return "The time limit ran out (" + limit + ")."
+	}
+	return diags.Detail(why, "")
 }
 
 // stillRunning refuses a destroy.
@@ -157,9 +161,9 @@ func cancelCommand(name resourcename.Execution) string {
 
 // notCancelled says that a cancel did not work, or not yet.
 func notCancelled(name resourcename.Execution, e *runpb.Execution, err error) (summary, detail string) {
-	hint := fmt.Sprintf("Execution %s of job %s is %s. The resource stays in the state: destroy it again to go on. To cancel the execution by hand:\n  %s",
-		name.Name, name.Job.Name, StateOf(e), cancelCommand(name))
-	return "Cannot cancel the execution", diags.Detail(err, hint)
+	return "Execution has not ended", fmt.Sprintf(
+		"%s\n\nExecution %s of job %s is %s. The resource stays in the state: destroy it again to go on. To cancel the execution by hand:\n  %s",
+		stopReason(err, "timeouts.delete"), name.Name, name.Job.Name, StateOf(e), cancelCommand(name))
 }
 
 // hint says what to do about other unfinished executions.
