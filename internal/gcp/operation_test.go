@@ -273,7 +273,10 @@ func TestLists(t *testing.T) {
 	}
 	f.on("ListExecutions", page("next", make([]string, pageSize)...), page("", "old"))
 	before := f.count("ListExecutions")
-	for range f.Executions(t.Context(), testJob) {
+	for _, err := range f.Executions(t.Context(), testJob) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	if n := f.count("ListExecutions") - before; n != 1 {
