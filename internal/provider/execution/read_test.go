@@ -24,14 +24,14 @@ func TestOtherWorld(t *testing.T) {
 	l, diags := s.apply(w.ctx, s.nothing(), attributes{"job": "train", "cancel_on_destroy": true})
 	s.check(nil, diags)
 	w.attempt()
-	real := l.with("uid", "7d9b1f0e-3c51-4f0a-9f51-0a2b7a1c9e11")
+	foreign := l.with("uid", "7d9b1f0e-3c51-4f0a-9f51-0a2b7a1c9e11")
 	since := acctest.Since(w.Emulator)
 	for _, state := range []string{"running", "succeeded"} {
-		if left, diags := s.apply(w.ctx, real.with("state", state), nil); !strings.Contains(errorsOf(diags), "Unset RESILIENTJOB_EMULATOR_HOST") || left.state.IsNull() {
+		if left, diags := s.apply(w.ctx, foreign.with("state", state), nil); !strings.Contains(errorsOf(diags), "Unset RESILIENTJOB_EMULATOR_HOST") || left.state.IsNull() {
 			t.Errorf("destroy of a %s one: %s", state, errorsOf(diags))
 		}
 	}
-	if read, diags := s.read(real); !strings.Contains(errorsOf(diags), "Execution of another world") || !read.state.Equal(real.state) {
+	if read, diags := s.read(foreign); !strings.Contains(errorsOf(diags), "Execution of another world") || !read.state.Equal(foreign.state) {
 		t.Errorf("read: %s", errorsOf(diags))
 	}
 	if calls := since.Methods(); len(calls) != 0 {
