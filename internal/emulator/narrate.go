@@ -62,10 +62,34 @@ func (n *narrator) call(c faults.Call) {
 	}
 	what := fmt.Sprintf(words, c.Resource[strings.LastIndex(c.Resource, "/")+1:])
 	if c.Code == codes.OK {
-		n.logger.Info(what)
+		n.logger.Info(what + grants(c))
 		return
 	}
 	n.logger.Info("not " + what + ": " + codeName[c.Code])
+}
+
+// grants says what a written bucket policy grants beyond the convenience values
+// that every bucket begins with.
+func grants(c faults.Call) string {
+	if c.Method != "storage.buckets.setIamPolicy" {
+		return ""
+	}
+	var policy struct {
+		Bindings []struct {
+			Role    string
+			Members []string
+		}
+	}
+	if err := json.Unmarshal(c.Body, &policy); err != nil {
+		return ""
+	}
+	var words strings.Builder
+	for _, b := range policy.Bindings {
+		if !strings.HasPrefix(b.Role, "roles/storage.legacy") {
+			fmt.Fprintf(&words, "; %s for %s", b.Role, strings.Join(b.Members, ", "))
+		}
+	}
+	return words.String()
 }
 
 // logs passes entries on and tells of them.
