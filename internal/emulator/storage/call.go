@@ -58,8 +58,11 @@ func (c *call) serve() {
 		id = methodChunk
 	}
 	resource := c.vars["bucket"]
-	if resource == "" && id == "storage.buckets.insert" {
+	switch id { // the name of what is to be made is in the body
+	case "storage.buckets.insert":
 		resource = asString(decodeLoosely(c.body)["name"])
+	case "storage.folders.insert", "storage.managedFolders.insert":
+		resource += "/" + asString(decodeLoosely(c.body)["name"])
 	}
 	for _, name := range []string{"object", "folder"} {
 		if v := c.vars[name]; v != "" {
@@ -85,11 +88,14 @@ func (c *call) serve() {
 		return
 	}
 	c.r = c.r.WithContext(ctx)
-	if err := c.answer(); err != nil {
-		c.fail(asAPIError(err))
+	err = c.answer()
+	if err != nil && c.status != 0 {
+		// The answer is under way: all that is left is to cut it off.
+		done(codes.Unavailable)
+		panic(http.ErrAbortHandler)
 	}
-	if c.status == 0 { // nothing was written: an empty success
-		c.status = http.StatusOK
+	if err != nil {
+		c.fail(asAPIError(err))
 	}
 	code := codeOf(c.status)
 	if ctx.Err() != nil {
@@ -127,9 +133,6 @@ func (c *call) noAccess(permission string) error {
 }
 
 func (c *call) fail(e *apiError) {
-	if c.status != 0 { // the answer is under way: all that is left is to cut it off
-		panic(http.ErrAbortHandler)
-	}
 	c.status = e.code
 	e.write(c.w, c.r)
 }

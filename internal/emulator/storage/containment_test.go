@@ -178,7 +178,7 @@ func TestLivePath(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"a": "live/a", "a/b": "live/a/b", "a/": "live/a", "a b": "live/a b", "...": "live/...", ".a": "live/.a", "ü/é": "live/ü/é",
-		"": "", ".": "", "..": "", "/": "", "/a": "", "a//b": "", "a/../b": "", "./a": "", "a/.": "", "a\x00": "", "a\nb": "", `a\b`: "", "\xff": "", "//": "",
+		"": "", ".": "", "..": "", "/": "", "/a": "", "a//b": "", "a/../b": "", "./a": "", "a/.": "", "a\x00": "", "a\nb": "", "\xff": "", "//": "",
 		strings.Repeat("n", 255): "live/" + strings.Repeat("n", 255), strings.Repeat("n", 256): "",
 	} {
 		got, ok := livePath(name)

@@ -5,6 +5,8 @@ package storage_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -228,6 +230,32 @@ func TestDownloads(t *testing.T) {
 	equal(t, "head", fmt.Sprint(status, body, h.Get("Content-Length")), "20010")
 	status, body, _ = w.send("GET", "/data/none", "")
 	equal(t, "xml error", fmt.Sprint(status, " ", strings.Contains(body, "<Code>NoSuchKey</Code>")), "404 true")
+}
+
+// What is stored compressed is unpacked for a client that does not say that it
+// can.
+func TestCompressedObjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.bucket("data")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := io.WriteString(z, "plain text")
+	ok(t, err)
+	ok(t, z.Close())
+	_, err = w.api.Objects.Insert("data", &gcs.Object{Name: "o", ContentEncoding: "gzip"}).Media(bytes.NewReader(packed.Bytes())).Do()
+	ok(t, err)
+	status, body, h := w.send("GET", "/storage/v1/b/data/o/o?alt=media", "", "Accept-Encoding", "identity")
+	equal(t, "unpacked", fmt.Sprint(status, " ", body, " ", h.Get("Content-Encoding")), "200 plain text ")
+	status, body, h = w.send("GET", "/storage/v1/b/data/o/o?alt=media", "", "Accept-Encoding", "gzip")
+	equal(t, "as stored", fmt.Sprint(status, " ", body == packed.String(), " ", h.Get("Content-Encoding")), "200 true gzip")
+	// The handwritten client can, and unpacks by itself.
+	r, err := w.go_.Bucket("data").Object("o").NewReader(t.Context())
+	ok(t, err)
+	all, err := io.ReadAll(r)
+	ok(t, err)
+	ok(t, r.Close())
+	equal(t, "read", string(all), "plain text")
 }
 
 // Every call of a client is in the record, under the discovery document's name.

@@ -34,7 +34,7 @@ func validName(name string) bool {
 // have none.
 func livePath(name string) (string, bool) {
 	bare := strings.TrimSuffix(name, "/")
-	if len(name) > 1024 || !validName(name) || bare == "." || !fs.ValidPath(bare) || !filepath.IsLocal(filepath.FromSlash(bare)) || strings.Contains(bare, `\`) {
+	if len(name) > 1024 || !validName(name) || bare == "." || !fs.ValidPath(bare) || !filepath.IsLocal(filepath.FromSlash(bare)) || filepath.Separator != '/' && strings.ContainsRune(bare, filepath.Separator) {
 		return "", false
 	}
 	for segment := range strings.SplitSeq(bare, "/") {
@@ -58,22 +58,43 @@ func parents(live string) []string {
 }
 
 // stat is Lstat, absent also when a directory above is none: a task may have
-// put a link there, and nothing behind a link is an object.
+// put a link there, and nothing behind a link is an object. It goes down level
+// by level, since names may be hundreds of levels deep.
 func (b *bucket) stat(live string) (fs.FileInfo, error) {
-	for _, p := range parents(live) {
-		fi, err := b.dir.Lstat(p)
-		if err != nil {
-			return nil, absentIfMissing(err)
+	fi, _, err := b.descend(live)
+	return fi, err
+}
+
+// descend returns what is at the end of a path. When there is nothing, it also
+// reports whether something that is no directory was in the way.
+func (b *bucket) descend(live string) (fi fs.FileInfo, blocked bool, err error) {
+	at := b.dir
+	defer func() {
+		if at != b.dir {
+			_ = at.Close()
+		}
+	}()
+	segments := strings.Split(live, "/")
+	for i, segment := range segments {
+		if fi, err = at.Lstat(segment); err != nil {
+			return nil, false, absentIfMissing(err)
+		}
+		if i == len(segments)-1 {
+			return fi, false, nil
 		}
 		if !fi.IsDir() {
-			return nil, fs.ErrNotExist
+			return nil, true, fs.ErrNotExist
 		}
+		next, err := at.OpenRoot(segment)
+		if err != nil {
+			return nil, false, absentIfMissing(err)
+		}
+		if at != b.dir {
+			_ = at.Close()
+		}
+		at = next
 	}
-	fi, err := b.dir.Lstat(live)
-	if err != nil {
-		return nil, absentIfMissing(err)
-	}
-	return fi, nil
+	return nil, false, fs.ErrNotExist
 }
 
 // absentIfMissing folds the errors of a path that leads nowhere into one.
@@ -91,14 +112,9 @@ func (b *bucket) canPlace(name string) (string, bool) {
 	if !ok || b.s.namesFold && b.spelledOtherwise(live) {
 		return "", false
 	}
-	for _, p := range parents(live) {
-		if fi, err := b.dir.Lstat(p); err == nil && !fi.IsDir() {
-			return "", false
-		}
-	}
-	fi, err := b.dir.Lstat(live)
+	fi, blocked, err := b.descend(live)
 	if err != nil {
-		return live, errors.Is(absentIfMissing(err), fs.ErrNotExist)
+		return live, !blocked && errors.Is(err, fs.ErrNotExist)
 	}
 	directory := strings.HasSuffix(name, "/")
 	return live, fi.IsDir() == directory

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"mime"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -179,7 +180,7 @@ func (b *bucket) syncAll() error {
 // the name up to which all is up to date, and whether there is more behind.
 func (b *bucket) sync(from, prefix string, limit int) (upTo string, more bool, err error) {
 	w := walk{b: b, from: from, prefix: prefix, limit: limit}
-	if err := w.directory(liveFolder, ""); err != nil && !errors.Is(err, errEnough) {
+	if err := w.directory(b.dir, liveFolder, ""); err != nil && !errors.Is(err, errEnough) {
 		return "", false, err
 	}
 	upTo = ""
@@ -191,6 +192,9 @@ func (b *bucket) sync(from, prefix string, limit int) (upTo string, more bool, e
 	}
 	ghosts := len(b.objects.ghosts)
 	for i, name := range w.names {
+		if _, ok := livePath(name); !ok {
+			continue // no object of this name is looked for on disk
+		}
 		if strings.HasSuffix(name, "/") && b.hierarchical() {
 			err = b.lookFolder(name, w.infos[i])
 		} else {
@@ -246,40 +250,27 @@ type walk struct {
 	more         bool
 }
 
-func (w *walk) directory(live, name string) error {
-	d, err := w.b.dir.Open(live)
+// directory visits what is in the directory of the parent that stands for the
+// objects that begin with the name.
+func (w *walk) directory(parent *os.Root, base, name string) error {
+	at, err := parent.OpenRoot(base)
 	if err != nil {
 		return ignoreGone(err)
 	}
-	entries, err := d.ReadDir(-1)
-	_ = d.Close()
+	defer func() { _ = at.Close() }()
+	keys, err := entriesOf(at, name)
 	if err != nil {
 		return ignoreGone(err)
 	}
-	// A directory sorts as its name with the slash does: "a-b" before "a/".
-	keys := make(map[string]fs.DirEntry, len(entries))
-	sorted := make([]string, 0, len(entries))
-	for _, e := range entries {
-		key := e.Name()
-		if e.IsDir() {
-			key += "/"
-		}
-		if !validName(key) || len(name)+len(key) > 1024 {
-			continue // no object can have this name
-		}
-		keys[key] = e
-		sorted = append(sorted, key)
-	}
-	slices.Sort(sorted)
-	for _, key := range sorted {
+	for _, key := range keys {
 		full := name + key
-		directory := strings.HasSuffix(key, "/")
+		bare, directory := strings.CutSuffix(key, "/")
 		if strings.HasPrefix(full, w.prefix) && full >= w.from {
 			if w.limit > 0 && len(w.names) >= w.limit {
 				w.more = true
 				return errEnough
 			}
-			fi, err := w.b.dir.Lstat(live + "/" + keys[key].Name())
+			fi, err := at.Lstat(bare)
 			if err != nil {
 				if err := ignoreGone(err); err != nil {
 					return err
@@ -293,12 +284,37 @@ func (w *walk) directory(live, name string) error {
 		}
 		inside := strings.HasPrefix(full, w.prefix) || strings.HasPrefix(w.prefix, full)
 		if directory && inside && after(full) > w.from {
-			if err := w.directory(live+"/"+keys[key].Name(), full); err != nil {
+			if err := w.directory(at, bare, full); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// entriesOf reads a directory in the order of the objects' names, in which
+// directories have their slash: "a-b" is before "a/".
+func entriesOf(at *os.Root, name string) ([]string, error) {
+	d, err := at.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := d.ReadDir(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return nil, err
+	}
+	keys := make([]string, 0, len(entries))
+	for _, e := range entries {
+		key := e.Name()
+		if e.IsDir() {
+			key += "/"
+		}
+		if validName(key) && len(name)+len(key) <= 1024 { // else no object can have it
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
 }
 
 // ignoreGone: a task may remove what is being read.
