@@ -94,6 +94,13 @@ func TestPlanOfEachChange(t *testing.T) {
 	if calls := since.Methods(); len(calls) != 0 {
 		t.Errorf("a plan makes calls: %v", calls)
 	}
+
+	// No map and an empty one are the same run, written in two ways.
+	bare, diags := s.apply(w.ctx, s.nothing(), attributes{"job": "train", "wait_for": "completed"})
+	s.check(nil, diags)
+	if p := s.plan(bare, attributes{"job": "train", "wait_for": "completed", "env": map[string]any{}, "triggers": map[string]any{}}); len(p.replaces) != 0 || p.noop {
+		t.Errorf("empty maps: replaces for %v, no-op %t", p.replaces, p.noop)
+	}
 }
 
 // The plan says what delete would refuse, or cancel. It does not see every
