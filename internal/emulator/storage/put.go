@@ -41,6 +41,16 @@ func (b *bucket) put(r *objectRecord, w *blob) error {
 // settle gives a record its file, or its directory, where its name can have
 // one. The others stay among the blobs, unseen by tasks.
 func (b *bucket) settle(r *objectRecord) error {
+	attempts := 10 // a task may remove a directory on the way at any moment
+	for {
+		err := b.settleOnce(r)
+		if attempts--; attempts == 0 || !errors.Is(absentIfMissing(err), fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+func (b *bucket) settleOnce(r *objectRecord) error {
 	directory := strings.HasSuffix(r.Name, "/")
 	live, ok := b.canPlace(r.Name)
 	if !ok || directory && b.hierarchical() {
@@ -64,16 +74,18 @@ func (b *bucket) settle(r *objectRecord) error {
 		if err != nil {
 			return err
 		}
+		defer w.discard()
 		from = w.name
-	} else {
-		r.Blob = ""
+	}
+	fi, err := b.dir.Lstat(blobPath(from))
+	if err != nil {
+		return err
 	}
 	if err := b.dir.Rename(blobPath(from), live); err != nil {
 		return err
 	}
-	fi, err := b.dir.Lstat(live)
-	if err != nil {
-		return err
+	if from == r.Blob {
+		r.Blob = ""
 	}
 	r.File = &fileState{Size: fi.Size(), ModTime: fi.ModTime().UnixNano(), Inode: inode(fi)}
 	r.racy = r.Size <= smallFile
