@@ -7,11 +7,14 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,9 +23,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	"cloud.google.com/go/run/apiv2/runpb"
 	"golang.org/x/oauth2"
+	"google.golang.org/api/storage/v1"
 	"google.golang.org/grpc/codes"
+	grpccredentials "google.golang.org/grpc/credentials"
 )
 
 func TestEndpoints(t *testing.T) {
@@ -138,6 +144,65 @@ func TestBearer(t *testing.T) {
 	_ = resp.Body.Close()
 	if api.Load() != "Bearer secret-token" || elsewhere.Load() != "" {
 		t.Errorf("the API got %q, the other host %q", api.Load(), elsewhere.Load())
+	}
+}
+
+// Over TLS both protocols carry the token, the project that pays, and the user agent.
+func TestTokenOverTLS(t *testing.T) {
+	t.Parallel()
+	var storageHeader atomic.Value
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		storageHeader.Store(r.Header.Clone())
+		fmt.Fprint(w, "{}")
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	f := newFakeCloudWith(t, grpccredentials.NewTLS(&tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}), func(o *Options) {
+		o.Endpoints.Storage, o.UserProjectOverride, o.BillingProject = server.URL, true, "billing"
+	})
+	f.tls.RootCAs = roots
+	f.tls.ServerName = "example.com"
+	f.on("GetJob", answer{message: &runpb.Job{Name: testJob}})
+	f.on("GetServiceAccount", answer{message: &adminpb.ServiceAccount{Email: "e"}})
+	if _, err := f.GetJob(t.Context(), testJob); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.GetServiceAccount(t.Context(), "p", "e"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.GetBucket(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	stored, ok := storageHeader.Load().(http.Header)
+	if !ok {
+		t.Fatal("no request came")
+	}
+	for what, get := range map[string]func(string) []string{"run": f.header("GetJob").Get, "iam": f.header("GetServiceAccount").Get, "storage": stored.Values} {
+		for name, want := range map[string]string{"authorization": "Bearer secret-token", "x-goog-user-project": "billing"} {
+			if got := get(name); len(got) != 1 || got[0] != want {
+				t.Errorf("%s: %s is %q, want %q once", what, name, got, want)
+			}
+		}
+		if got := strings.Join(get("user-agent"), " "); !strings.Contains(got, "test-agent") {
+			t.Errorf("%s: user agent %q", what, got)
+		}
+	}
+}
+
+// A certificate that is not to be trusted gets neither a token nor a minute of attempts.
+func TestUntrustedCertificate(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(server.Close)
+	clock := newInstantClock()
+	c := newTestClient(t, Options{Endpoints: Endpoints{Storage: server.URL}, AccessToken: "secret-token", Clock: clock})
+	_, err := c.CreateBucket(t.Context(), "p", &storage.Bucket{Name: "b"})
+	if e := wantError(t, err); e.Ambiguous || IsUnavailable(err) || len(clock.pauses()) != 0 || !strings.Contains(e.Error(), "certificate") {
+		t.Errorf("got %+v after %v", e, clock.pauses())
 	}
 }
 

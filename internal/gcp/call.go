@@ -171,6 +171,8 @@ func (k *call) failure(ctx context.Context, a *attempt, err error) *Error {
 	switch {
 	case errors.As(err, &answer):
 		e.fromHTTP(answer, k.conflict)
+	case isStatus && refused(&Error{Code: st.Code()}):
+		e.fromStatus(st) // an answer, also when ctx ended meanwhile
 	case ctx.Err() != nil:
 		e.Code, e.Message = contextCode(ctx.Err()), contextText(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):

@@ -61,6 +61,7 @@ type Client struct {
 
 	runAt, iamAt, storageAt endpoint
 	emulator                bool
+	tls                     *tls.Config
 
 	runAPI     func() (*runClients, error)
 	iamAPI     func() (*iamadmin.IamClient, error)
@@ -83,7 +84,7 @@ type runClients struct {
 // New makes a client. It reads the credentials that the options name and makes no connection; ctx is not kept. Its errors are for users:
 // they say which part of the configuration is wrong.
 func New(_ context.Context, o Options) (*Client, error) {
-	c := &Client{options: o, clock: o.Clock, timeout: o.RequestTimeout}
+	c := &Client{options: o, clock: o.Clock, timeout: o.RequestTimeout, tls: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if c.clock == nil {
 		c.clock = clockwork.NewRealClock()
 	}
@@ -160,12 +161,15 @@ func (c *Client) dial(e endpoint) (*grpc.ClientConn, error) {
 	opts := []grpc.DialOption{
 		grpc.WithUserAgent(c.options.UserAgent),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+		// There is one retry policy, and none that comes from somewhere else.
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
 	}
 	if e.plain {
 		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	} else {
 		opts = append(opts,
-			grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})),
+			grpc.WithTransportCredentials(credentials.NewTLS(c.tls)),
 			grpc.WithPerRPCCredentials(perRPC{c.identity}))
 	}
 	conn, err := grpc.NewClient(e.target(), opts...)
@@ -217,6 +221,7 @@ func (c *Client) dialStorage() (*storage.Service, error) {
 		return nil, errors.New("the default HTTP transport was replaced by one that cannot be copied")
 	}
 	transport = transport.Clone()
+	transport.TLSClientConfig = c.tls.Clone()
 	transport.MaxIdleConnsPerHost = deleteWorkers
 	var tripper http.RoundTripper = transport
 	if !c.storageAt.plain {

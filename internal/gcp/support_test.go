@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -220,12 +221,23 @@ type fakeCloud struct {
 
 func newFakeCloud(t *testing.T, change ...func(*Options)) *fakeCloud {
 	t.Helper()
+	return newFakeCloudWith(t, nil, change...)
+}
+
+// newFakeCloudWith is newFakeCloud behind TLS, when there are credentials.
+func newFakeCloudWith(t *testing.T, secure credentials.TransportCredentials, change ...func(*Options)) *fakeCloud {
+	t.Helper()
 	s := &scripted{answers: map[string][]answer{}, calls: map[string]int{}, seen: map[string][]proto.Message{}, headers: map[string]metadata.MD{}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer()
+	var serverOptions []grpc.ServerOption
+	scheme := "http://"
+	if secure != nil {
+		serverOptions, scheme = append(serverOptions, grpc.Creds(secure)), "https://"
+	}
+	server := grpc.NewServer(serverOptions...)
 	runpb.RegisterJobsServer(server, fakeJobs{scripted: s})
 	runpb.RegisterExecutionsServer(server, fakeExecutions{scripted: s})
 	runpb.RegisterTasksServer(server, fakeTasks{scripted: s})
@@ -234,7 +246,7 @@ func newFakeCloud(t *testing.T, change ...func(*Options)) *fakeCloud {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	f := &fakeCloud{scripted: s, clock: newInstantClock()}
-	address := "http://" + listener.Addr().String()
+	address := scheme + listener.Addr().String()
 	o := Options{Endpoints: Endpoints{Run: address, IAM: address}, AccessToken: "secret-token", UserAgent: "test-agent", Clock: f.clock}
 	for _, c := range change {
 		c(&o)
