@@ -4,6 +4,7 @@
 package checkpointbucket_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
@@ -67,6 +68,36 @@ resource "resilientjob_checkpoint_bucket" "test" {
 	if got := tf.State().Attribute(address, "url"); got != "gs://ckpt-late" {
 		t.Errorf("url = %v", got)
 	}
+}
+
+// A provider that is configured by the same apply: project, region and labels are filled in then.
+func TestAccUnknownProvider(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	tf := acctest.CLI(t, e, "GOOGLE_PROJECT=", "GOOGLE_REGION=")
+	tf.Write(`
+resource "terraform_data" "settings" {
+  input = { project = "late-project", region = "europe-west4", label = "ml" }
+}
+provider "resilientjob" {
+  project        = terraform_data.settings.output.project
+  region         = terraform_data.settings.output.region
+  default_labels = { team = terraform_data.settings.output.label }
+}
+resource "resilientjob_checkpoint_bucket" "test" {
+  name   = "ckpt-late-provider"
+  labels = { own = "yes" }
+}
+`)
+	tf.Apply().Succeeds()
+	tf.Plan().IsEmpty()
+	s := tf.State()
+	for attribute, want := range map[string]string{"project": "late-project", "location": "europe-west4", "terraform_labels": "map[own:yes team:ml]", "effective_labels": "map[own:yes team:ml]"} {
+		if got := fmt.Sprint(s.Attribute(address, attribute)); got != want {
+			t.Errorf("%s = %s, want %s", attribute, got, want)
+		}
+	}
+	tf.Destroy().Succeeds()
 }
 
 // A state of the emulator is not carried over to Google Cloud, nor the other way round: nothing is forgotten, changed or deleted.

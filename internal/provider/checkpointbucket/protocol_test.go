@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"google.golang.org/api/storage/v1"
@@ -33,6 +34,12 @@ type server struct {
 
 func newServer(t *testing.T, e *emulator.Emulator) *server {
 	t.Helper()
+	return newServerWithLabels(t, e, nil)
+}
+
+// newServerWithLabels is newServer with default labels.
+func newServerWithLabels(t *testing.T, e *emulator.Emulator, defaults map[string]string) *server {
+	t.Helper()
 	s := &server{t: t}
 	var err error
 	if s.ProviderServer, err = acctest.Factories(e)["resilientjob"](); err != nil {
@@ -51,6 +58,13 @@ func newServer(t *testing.T, e *emulator.Emulator) *server {
 		for name, typ := range o.AttributeTypes {
 			null[name] = tftypes.NewValue(typ, nil)
 		}
+	}
+	if defaults != nil {
+		labels := map[string]tftypes.Value{}
+		for k, v := range defaults {
+			labels[k] = tftypes.NewValue(tftypes.String, v)
+		}
+		null["default_labels"] = tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, labels)
 	}
 	configured, err := s.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: s.dynamic(tftypes.NewValue(provider, null))})
 	s.check(err, configured.Diagnostics)
@@ -194,9 +208,43 @@ func (s *server) apply(l *life, config tftypes.Value) *life {
 
 func (s *server) read(l *life) *life {
 	s.t.Helper()
+	if l.state.IsNull() {
+		return l // Terraform does not read what is not there
+	}
 	r, err := s.ReadResource(s.t.Context(), &tfprotov6.ReadResourceRequest{TypeName: typeName, CurrentState: s.dynamic(l.state), Private: l.private, CurrentIdentity: l.identity})
 	s.check(err, r.Diagnostics)
 	return &life{state: s.value(r.NewState), private: r.Private, identity: r.NewIdentity}
+}
+
+// texts returns a map of strings of a state, nil for null.
+func (s *server) texts(v tftypes.Value, attribute string) map[string]string {
+	s.t.Helper()
+	var elements map[string]tftypes.Value
+	if err := s.attributes(v)[attribute].As(&elements); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.attributes(v)[attribute].IsNull() {
+		return nil
+	}
+	out := map[string]string{}
+	for k, e := range elements {
+		var text string
+		if err := e.As(&text); err != nil {
+			s.t.Fatal(err)
+		}
+		out[k] = text
+	}
+	return out
+}
+
+// unchanged fails the test when a plan changes anything.
+func (s *server) unchanged(l *life, config tftypes.Value) {
+	s.t.Helper()
+	p := s.plan(l, config)
+	s.check(nil, p.Diagnostics)
+	if d, err := l.state.Diff(s.value(p.PlannedState)); err != nil || len(d) > 0 {
+		s.t.Errorf("the plan changes %v %v", d, err)
+	}
 }
 
 // name returns the bucket that an identity names.
@@ -351,17 +399,63 @@ func TestToggle(t *testing.T) {
 				config := s.config(attributes)
 				l = s.apply(l, config)
 				l = s.read(l)
-				p := s.plan(l, config)
-				s.check(nil, p.Diagnostics)
-				if d, err := l.state.Diff(s.value(p.PlannedState)); err != nil || len(d) > 0 {
-					t.Errorf("%v: the second plan changes %v %v", step, d, err)
-				}
+				s.unchanged(l, config)
 			}
 			if got := c.shown(getBucket(t, other, name)); got != c.back {
 				t.Errorf("after it was removed: %v, want %v", got, c.back)
 			}
 		})
 	}
+}
+
+// Default labels, empty values, labels of others (cases 20, 98, 100): which are managed, which are shown, and what is sent.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	other := otherClient(t, e)
+	const name = "ckpt-labels"
+	type m = map[string]string
+	l := newServer(t, e).none()
+	step := func(defaults m, own any, sent string, labels, managed, effective m) {
+		t.Helper()
+		s := newServerWithLabels(t, e, defaults)
+		config := s.config(map[string]any{"name": name, "labels": own})
+		l = s.read(l)
+		calls := acctest.Since(e)
+		l = s.apply(l, config)
+		if sent == "" {
+			wantWrites(t, calls)
+		} else if calls.Count(acctest.InsertBucket) == 0 {
+			wantBody(t, calls, acctest.PatchBucket, sent)
+		}
+		l = s.read(l)
+		s.unchanged(l, config)
+		for attribute, want := range map[string]m{"labels": labels, "terraform_labels": managed, "effective_labels": effective} {
+			if d := cmp.Diff(want, s.texts(l.state, attribute)); d != "" {
+				t.Errorf("%s:\n%s", attribute, d)
+			}
+		}
+	}
+	all := m{"team": "vision", "a": "", "cost": "gpu"}
+	step(m{"team": "ml", "cost": "gpu"}, m{"team": "vision", "a": ""}, "create", m{"team": "vision", "a": ""}, all, all)
+
+	patchBucket(t, other, name, &storage.Bucket{Labels: m{"foreign": "yes"}})
+	step(m{"team": "ml", "cost": "gpu"}, m{"team": "vision", "a": ""}, "", m{"team": "vision", "a": ""}, all, m{"team": "vision", "a": "", "cost": "gpu", "foreign": "yes"})
+
+	// A key moves from the resource to the defaults; others go away.
+	step(m{"team": "ml"}, m{}, `{"labels": {"team": "ml", "a": null, "cost": null}}`, m{}, m{"team": "ml"}, m{"team": "ml", "foreign": "yes"})
+
+	// Empty and not written are one thing on the bucket, and stay as written in the state.
+	step(m{"team": "ml"}, nil, "", nil, m{"team": "ml"}, m{"team": "ml", "foreign": "yes"})
+
+	// Taking over a foreign label with the value that it has sends nothing; one of ours that somebody deleted comes back.
+	step(m{"team": "ml"}, m{"foreign": "yes"}, "", m{"foreign": "yes"}, m{"team": "ml", "foreign": "yes"}, m{"team": "ml", "foreign": "yes"})
+	patchBucket(t, other, name, &storage.Bucket{ForceSendFields: []string{"Labels"}, NullFields: []string{"Labels.foreign", "Labels.team"}})
+	step(m{"team": "ml"}, m{"foreign": "yes"}, `{"labels": {"team": "ml", "foreign": "yes"}}`, m{"foreign": "yes"}, m{"team": "ml", "foreign": "yes"}, m{"team": "ml", "foreign": "yes"})
+
+	// All labels go away: what others added stays.
+	patchBucket(t, other, name, &storage.Bucket{Labels: m{"theirs": ""}})
+	step(nil, nil, `{"labels": {"team": null, "foreign": null}}`, nil, m{}, m{"theirs": ""})
 }
 
 // The provider's project, when it changes, moves a bucket only where the state knows another one; the region likewise.
