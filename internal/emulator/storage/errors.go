@@ -25,8 +25,6 @@ type apiError struct {
 
 	// plain answers with the bare message, as resumable sessions do.
 	plain bool
-	// offered is the range header of an incomplete upload.
-	header http.Header
 }
 
 func (e *apiError) Error() string { return strconv.Itoa(e.code) + " " + e.message }
@@ -39,8 +37,8 @@ func invalid(format string, args ...any) *apiError {
 	return failure(http.StatusBadRequest, "invalid", format, args...)
 }
 
-func conflict(format string, args ...any) *apiError {
-	return failure(http.StatusConflict, "conflict", format, args...)
+func conflict(text string) *apiError {
+	return failure(http.StatusConflict, "conflict", "%s", text)
 }
 
 func notFound(format string, args ...any) *apiError {
@@ -163,9 +161,6 @@ func codeOf(httpStatus int) codes.Code {
 }
 
 func (e *apiError) write(w http.ResponseWriter, r *http.Request) {
-	for k, v := range e.header {
-		w.Header()[k] = v
-	}
 	if e.code == http.StatusNotModified || r.Method == http.MethodHead {
 		w.WriteHeader(e.code)
 		return

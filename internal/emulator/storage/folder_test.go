@@ -4,6 +4,7 @@
 package storage_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -60,8 +61,8 @@ func TestFolders(t *testing.T) {
 }
 
 func googleapiCode(err error, code int) bool {
-	e, is := err.(*googleapi.Error) //nolint:errorlint // as the client returns it
-	return is && e.Code == code
+	var e *googleapi.Error
+	return errors.As(err, &e) && e.Code == code
 }
 
 func TestRenameFolder(t *testing.T) {

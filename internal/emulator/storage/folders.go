@@ -100,18 +100,23 @@ func (b *bucket) lookFolder(name string, fi fs.FileInfo) error {
 }
 
 // makeFolders makes the folders above an object or folder, which a hierarchical
-// bucket always has.
+// bucket always has, and their directories.
 func (b *bucket) makeFolders(name string) error {
-	now := b.s.clock.Now().UTC()
+	var missing []string
 	for i := range len(name) {
-		if name[i] != '/' || i == len(name)-1 {
-			continue
+		if name[i] == '/' && i < len(name)-1 && b.folders[name[:i+1]] == nil {
+			missing = append(missing, name[:i+1])
 		}
-		folder := name[:i+1]
-		if b.folders[folder] != nil {
-			continue
-		}
-		f := &folderRecord{Name: folder, Metageneration: 1, Created: now, Updated: now, OnDisk: b.makeDirectory(folder)}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	// Where the innermost has a directory, the others have one too.
+	all := b.makeDirectory(missing[len(missing)-1])
+	now := b.s.clock.Now().UTC()
+	for _, folder := range missing {
+		f := &folderRecord{Name: folder, Metageneration: 1, Created: now, Updated: now, OnDisk: all || b.makeDirectory(folder)}
+		delete(b.objects.ghosts, folder)
 		if err := b.saveFolder(f); err != nil {
 			return err
 		}
@@ -122,11 +127,7 @@ func (b *bucket) makeFolders(name string) error {
 // makeDirectory gives a folder its directory, where it can have one.
 func (b *bucket) makeDirectory(folder string) bool {
 	live, ok := b.canPlace(folder)
-	if !ok {
-		return false
-	}
-	delete(b.objects.ghosts, folder)
-	return b.dir.MkdirAll(live, 0o755) == nil
+	return ok && b.makeDirectories(live) == nil
 }
 
 func folderName(name string) string {

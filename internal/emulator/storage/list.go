@@ -170,27 +170,25 @@ func (l *listing) fill(from string) error {
 		if err != nil {
 			return internal(err)
 		}
-		next, err := l.within(from, upTo, more)
-		if err != nil || l.full || next == "" {
-			return err
+		if from = l.within(from, upTo, more); l.full || from == "" {
+			return nil
 		}
-		from = next
 	}
 }
 
 // within lists the names that are up to date. It returns the name to go on
 // from, empty at the end.
-func (l *listing) within(from, upTo string, more bool) (string, error) {
+func (l *listing) within(from, upTo string, more bool) string {
 	for {
 		name := l.nextName(from)
 		if name == "" || l.end != "" && name >= l.end || !strings.HasPrefix(name, l.prefix) {
 			if !more || l.end != "" && upTo >= l.end {
-				return "", nil
+				return ""
 			}
-			return upTo, nil
+			return upTo
 		}
 		if more && name >= upTo {
-			return upTo, nil
+			return upTo
 		}
 		collapsed, isPrefix := l.collapse(name)
 		if isPrefix && !l.counts(name) {
@@ -199,15 +197,15 @@ func (l *listing) within(from, upTo string, more bool) (string, error) {
 		}
 		if isPrefix {
 			if !l.listPrefix(name, collapsed) {
-				return "", nil
+				return ""
 			}
 			if from = after(collapsed); more && from >= upTo {
-				return from, nil
+				return from
 			}
 			continue
 		}
 		if !l.list(name) {
-			return "", nil
+			return ""
 		}
 		from = name + "\x00"
 	}

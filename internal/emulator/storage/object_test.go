@@ -440,27 +440,6 @@ func TestHolds(t *testing.T) {
 	ok(t, w.api.Objects.Delete("data", "o").Do())
 }
 
-// A write that is repeated with the token of the first is not done again.
-func TestIdempotencyTokens(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.bucket("data")
-	w.put("data", "o", "x")
-	remove := func(token string) int {
-		status, _, _ := w.send("DELETE", "/storage/v1/b/data/o/o", "", "X-Goog-Gcs-Idempotency-Token", token)
-		return status
-	}
-	equal(t, "first", remove("t1"), 204)
-	equal(t, "repeat", remove("t1"), 204)
-	equal(t, "another", remove("t2"), 404)
-	w.put("data", "o", "new")
-	equal(t, "repeat after it was made anew", remove("t1"), 204)
-	equal(t, "content", w.text("data", "o"), "new")
-	equal(t, "a failure is not remembered", remove("t2"), 204)
-	w.clock.Advance(3 * time.Minute)
-	equal(t, "after the window", remove("t1"), 404)
-}
-
 // The generated client's own resumable upload, whole and after a broken chunk.
 func TestGeneratedClientUploads(t *testing.T) {
 	t.Parallel()

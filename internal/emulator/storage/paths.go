@@ -142,24 +142,46 @@ func (b *bucket) spelledOtherwise(live string) bool {
 
 func foldName(name string) string { return cases.Fold().String(norm.NFC.String(name)) }
 
-// makeParents makes the directories above a live path. In a flat bucket they
-// stand for nothing, in a hierarchical one for folders.
-func (b *bucket) makeParents(live string) error {
-	changed := false
-	for _, p := range parents(live) {
-		err := b.dir.Mkdir(p, 0o755)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+// makeDirectories makes the directories of a live path, level by level. Those
+// that it makes in a flat bucket stand for nothing, in a hierarchical one the
+// caller makes the folders.
+func (b *bucket) makeDirectories(live string) error {
+	at := b.dir
+	defer func() {
+		if at != b.dir {
+			_ = at.Close()
+		}
+	}()
+	name, haunted := "", false
+	for i, segment := range strings.Split(live, "/") {
+		made := at.Mkdir(segment, 0o755)
+		if made != nil && !errors.Is(made, fs.ErrExist) {
+			return made
+		}
+		fi, err := at.Lstat(segment)
+		if err != nil {
 			return err
 		}
-		if b.hierarchical() || err != nil {
-			continue
+		if !fi.IsDir() {
+			return fmt.Errorf("%s is in the way of a directory: %w", segment, fs.ErrInvalid)
 		}
-		if err := b.haunt(strings.TrimPrefix(p, liveFolder+"/") + "/"); err != nil {
+		if i > 0 {
+			name += segment + "/"
+			if made == nil && !b.hierarchical() {
+				b.objects.ghosts[name] = inode(fi)
+				haunted = true
+			}
+		}
+		next, err := at.OpenRoot(segment)
+		if err != nil {
 			return err
 		}
-		changed = true
+		if at != b.dir {
+			_ = at.Close()
+		}
+		at = next
 	}
-	if changed {
+	if haunted {
 		return b.saveGhosts()
 	}
 	return nil

@@ -156,7 +156,7 @@ func bind(role string, members ...string) *gcs.Policy {
 	return &gcs.Policy{Bindings: []*gcs.PolicyBindings{{Role: role, Members: members}}}
 }
 
-// case 77
+// case 77: conditions are set at once, and need version 3.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 )
 
@@ -56,16 +57,16 @@ func (b *bucket) settleOnce(r *objectRecord) error {
 	if !ok || directory && b.hierarchical() {
 		return nil
 	}
-	if err := b.makeParents(live); err != nil {
-		return err
-	}
 	if directory {
-		if err := b.dir.Mkdir(live, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := b.makeDirectories(live); err != nil {
 			return err
 		}
 		delete(b.objects.ghosts, r.Name)
 		r.Directory = true
 		return b.saveGhosts()
+	}
+	if err := b.makeDirectories(path.Dir(live)); err != nil {
+		return err
 	}
 	from := r.Blob
 	if b.retains() || from == "" {

@@ -6,6 +6,7 @@ package storage
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func (b *bucket) moveDirectory(source, target string) (bool, error) {
 	}
 	to, ok := b.canPlace(target)
 	if ok {
-		if err := b.makeParents(to); err != nil {
+		if err := b.makeDirectories(path.Dir(to)); err != nil {
 			return false, err
 		}
 		// An empty directory that stands for nothing is not in the way.
