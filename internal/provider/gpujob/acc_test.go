@@ -150,6 +150,18 @@ func (w *world) setJob(change func(*runpb.Job)) {
 	}
 }
 
+// deleteJob deletes the job as another client does.
+func (w *world) deleteJob() {
+	w.t.Helper()
+	op, err := w.client.DeleteJob(w.t.Context(), w.job.String(), "")
+	if err == nil {
+		_, err = op.Wait(w.t.Context())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // run starts an execution, waits until its task runs, and returns its name.
 func (w *world) run() string {
 	w.t.Helper()

@@ -30,20 +30,14 @@ func words(s string) *regexp.Regexp {
 }
 
 // The rows of the life-cycle table in which something is missing.
-func TestAccMissingParts(t *testing.T) {
+func TestAccMissingParts(t *testing.T) { // rows 14, 15, 16, 17, 23
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("")).Succeeds()
 	account, _ := w.e.IAM().Lookup(w.email())
 
 	// No job: the plan shows what will be known after apply; the account stays.
-	op, err := w.client.DeleteJob(t.Context(), w.job.String(), "")
-	if err == nil {
-		_, err = op.Wait(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.deleteJob()
 	plan := w.tf.Plan()
 	equal(t, "without job", plan.Actions(address), "update")
 	plan.Says("uid = (known after apply)")
@@ -77,10 +71,22 @@ func TestAccMissingParts(t *testing.T) {
 	}
 	w.tf.Plan().IsEmpty()
 
+	// Somebody else has made it again, for this job.
 	if err := w.client.DeleteServiceAccount(t.Context(), w.job.Project, again.GetUniqueId()); err != nil {
 		t.Fatal(err)
 	}
-	foreign := w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), "mine")
+	id := resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name)
+	marked := w.addAccount(id, w.job.String())
+	since = acctest.Since(w.e)
+	w.tf.Apply().Succeeds()
+	equal(t, "writes", since.Writes(), []string{acctest.SetBucketPolicy})
+	equal(t, "account", w.tf.State().Attribute(address, "service_account_unique_id"), marked.GetUniqueId())
+	w.tf.Plan().IsEmpty()
+
+	if err := w.client.DeleteServiceAccount(t.Context(), w.job.Project, marked.GetUniqueId()); err != nil {
+		t.Fatal(err)
+	}
+	foreign := w.addAccount(id, "mine")
 	w.tf.Apply().Fails("does not say that it was made for this job")
 	w.tf.Destroy().Succeeds()
 	if left, _ := w.e.IAM().Lookup(w.email()); left.GetUniqueId() != foreign.GetUniqueId() {
@@ -89,18 +95,12 @@ func TestAccMissingParts(t *testing.T) {
 }
 
 // A resource leaves the state only when job, account and grants are all gone.
-func TestAccAllGone(t *testing.T) {
+func TestAccAllGone(t *testing.T) { // row 18
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("")).Succeeds()
 	account, _ := w.e.IAM().Lookup(w.email())
-	op, err := w.client.DeleteJob(t.Context(), w.job.String(), "")
-	if err == nil {
-		_, err = op.Wait(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.deleteJob()
 	w.tf.Run("apply", "-refresh-only", "-auto-approve", "-no-color").Succeeds()
 	equal(t, "with account and grant", len(w.tf.State().Addresses()), 1)
 	if err := w.client.DeleteServiceAccount(t.Context(), w.job.Project, account.GetUniqueId()); err != nil {
@@ -109,6 +109,12 @@ func TestAccAllGone(t *testing.T) {
 	equal(t, "with nothing", w.tf.Plan().Actions(address), "create")
 	w.tf.Run("apply", "-refresh-only", "-auto-approve", "-no-color").Succeeds()
 	equal(t, "with nothing", w.tf.State().Addresses(), []string{})
+
+	// With a named account and no grant the job is everything.
+	shared := w.addAccount("shared-account", "")
+	w.apply(w.config(`service_account = "` + shared.GetEmail() + `"`)).Succeeds()
+	w.deleteJob()
+	equal(t, "with a named account", w.tf.Plan().Actions(address), "create")
 }
 
 // The account changes in place: own, named, another own, own again.
@@ -221,7 +227,7 @@ func TestAccGrantCannotBeRevoked(t *testing.T) {
 
 // case 49: a destroy, and an update that revokes, are refused while something
 // runs; the way out takes two steps.
-func TestAccRunningExecutions(t *testing.T) {
+func TestAccRunningExecutions(t *testing.T) { // rows 19, 20
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("")).Succeeds()
@@ -260,7 +266,7 @@ func TestAccRunningExecutions(t *testing.T) {
 }
 
 // A destroy in which each thing is gone already, or refuses once.
-func TestAccDestroyGoesOn(t *testing.T) {
+func TestAccDestroyGoesOn(t *testing.T) { // row 22
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("")).Succeeds()
@@ -279,19 +285,13 @@ func TestAccDestroyGoesOn(t *testing.T) {
 	if err := w.client.DeleteServiceAccount(t.Context(), w.job.Project, account.GetUniqueId()); err != nil {
 		t.Fatal(err)
 	}
-	op, err := w.client.DeleteJob(t.Context(), w.job.String(), "")
-	if err == nil {
-		_, err = op.Wait(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.deleteJob()
 	w.tf.Destroy("-refresh=false").Succeeds()
 }
 
 // What was made on the emulator is not looked for on Google Cloud: no call is
 // made, and nothing is forgotten.
-func TestAccOtherWorld(t *testing.T) {
+func TestAccOtherWorld(t *testing.T) { // row 24
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("")).Succeeds()

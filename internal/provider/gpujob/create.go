@@ -50,11 +50,7 @@ func (w *work) create(ctx context.Context, plan *Model) {
 	if w.diags.HasError() || !w.free(ctx, plan) {
 		return
 	}
-	bucket := ""
-	if c != nil {
-		bucket = c.Bucket.ValueString()
-	}
-	if !w.checkBuckets(ctx, bucket, grants) {
+	if !w.checkBuckets(ctx, newBucket(nil, c), grants) {
 		return
 	}
 	if plan.owned() && !w.account(ctx, plan) {
@@ -80,7 +76,7 @@ func (w *work) free(ctx context.Context, plan *Model) bool {
 		w.reportTaken(plan)
 		return false
 	case !gcp.IsNotFound(err):
-		w.fail("", "Cannot tell whether the job exists", err, "Nothing was created.")
+		w.fail("", "Cannot tell whether the job exists", err, "Nothing was written.")
 		return false
 	}
 	if !plan.owned() {

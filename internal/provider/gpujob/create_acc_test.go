@@ -25,7 +25,7 @@ import (
 
 // cases 26, 28, 29, 31, 127: the image is missing. The job exists, failed, and is in
 // the state; the next apply makes it anew and needs nobody's help.
-func TestAccImageNotFound(t *testing.T) {
+func TestAccImageNotFound(t *testing.T) { // row 9
 	t.Parallel()
 	w := newWorld(t)
 	w.e.Run().SetImageMissing("train:1", true)
@@ -50,7 +50,7 @@ func TestAccImageNotFound(t *testing.T) {
 
 // An update that cannot be set up is in the state, and is sent again by the next
 // apply.
-func TestAccUpdateNotReady(t *testing.T) {
+func TestAccUpdateNotReady(t *testing.T) { // row 13
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("")).Succeeds()
@@ -71,7 +71,7 @@ func TestAccUpdateNotReady(t *testing.T) {
 
 // case 70: a provider that was killed after it made the account leaves nothing in
 // the state. The next apply finds the account by its marker.
-func TestAccKilledWhileCreating(t *testing.T) {
+func TestAccKilledWhileCreating(t *testing.T) { // row 5
 	t.Parallel()
 	w := newWorld(t)
 	arrived := make(chan struct{})
@@ -101,7 +101,7 @@ func TestAccKilledWhileCreating(t *testing.T) {
 }
 
 // A job of the name exists: the error is the way out, and nothing was written.
-func TestAccJobExists(t *testing.T) {
+func TestAccJobExists(t *testing.T) { // row 4
 	t.Parallel()
 	w := newWorld(t)
 	other := acctest.CLI(t, w.e)
@@ -120,7 +120,7 @@ func TestAccJobExists(t *testing.T) {
 }
 
 // An account of the name belongs to somebody else.
-func TestAccAccountIsForeign(t *testing.T) {
+func TestAccAccountIsForeign(t *testing.T) { // row 6
 	t.Parallel()
 	w := newWorld(t)
 	w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), "mine")
@@ -136,7 +136,7 @@ func TestAccAccountIsForeign(t *testing.T) {
 }
 
 // Nothing is written when the bucket is not there, or its policy may not be set.
-func TestAccBucketIsNotReady(t *testing.T) {
+func TestAccBucketIsNotReady(t *testing.T) { // rows 2, 3
 	t.Parallel()
 	w := newWorld(t)
 	since := acctest.Since(w.e)
@@ -150,6 +150,10 @@ func TestAccBucketIsNotReady(t *testing.T) {
 	equal(t, "looks at the policy", since.Count(acctest.GetBucketPolicy)+since.Count(acctest.SetBucketPolicy), 0)
 	equal(t, "grants", w.tf.State().Attribute(address, "grants"), "[]")
 	w.tf.Plan().IsEmpty()
+	// An update looks, too.
+	since = acctest.Since(w.e)
+	w.apply(w.bare(`checkpoint = { bucket = "no-such-bucket-here", grant = false }`)).Fails("No such bucket", "Nothing was written")
+	equal(t, "writes", since.Writes(), []string{})
 }
 
 // cases 65 and 67: the new account is seen late by reads, policies and Cloud Run.
@@ -312,7 +316,7 @@ func TestAccLostAnswers(t *testing.T) {
 }
 
 // Connections that are cut before the call has an effect.
-func TestAccCutConnections(t *testing.T) {
+func TestAccCutConnections(t *testing.T) { // row 7
 	t.Parallel()
 	w := newWorld(t)
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Cut: true})
@@ -325,7 +329,7 @@ func TestAccCutConnections(t *testing.T) {
 
 // Somebody makes a job of the name while the apply is under way. Theirs is never
 // touched, not by the repair of the tainted resource either.
-func TestAccNameTakenMeanwhile(t *testing.T) {
+func TestAccNameTakenMeanwhile(t *testing.T) { // row 8
 	t.Parallel()
 	w := newWorld(t)
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Do: func(c faults.Call) {

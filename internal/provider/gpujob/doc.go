@@ -17,44 +17,47 @@
 //
 // A resource is up to three things: the job, the account (owned: made here and
 // marked with the job's full name as its description) and grants. They may exist
-// in any combination, whatever the state says. "Owned" rows do not apply to a
-// named account.
+// in any combination, whatever the state says. Rows that speak of an account do
+// not apply to a named one. Tests name their row.
 //
-//	what exists             | state says        | plan           | create, update or delete
-//	------------------------+-------------------+----------------+-----------------------------------------------
-//	nothing                 | nothing           | create         | account, grants, job
-//	no bucket               | nothing           | create         | error at checkpoint.bucket, nothing written
-//	bucket, no right to     | nothing           | create         | error that names the right, nothing written
-//	  set its policy        |                   |                |
-//	job                     | nothing           | create         | error with the import command, nothing written
-//	job and account         | nothing           | create         | the same
-//	account, our marker     | nothing           | create         | account adopted (a provider was killed), grants, job
-//	account, other marker   | nothing           | create         | error, nothing written
-//	account and grants      | tainted, uid null | replace        | both removed, then everything made
-//	job failed to reconcile | tainted           | replace        | everything removed, then made
-//	everything              | everything        | no change      | -
-//	everything              | everything        | update         | live job read, changed where managed, written with
-//	                        |                   |                |   its etag; new grants before, revocations after
-//	everything              | everything        | update of what | state only, no call
-//	                        |                   |   only we know |
-//	job failed to reconcile | everything        | labels unknown | sent again
-//	no job                  | everything        | uid unknown    | job made again with the same account and grants
-//	no account (owned)      | everything        | unique id      | account made again, grants given again, job kept
-//	                        |                   |   unknown      |
-//	account made again by   | everything        | grants come    | the new account is adopted when it carries our
-//	  somebody (owned)      |                   |   back         |   marker, else the error says whose it is
-//	a grant is missing      | everything        | grants come    | given again, the job is not written
-//	                        |                   |   back         |
-//	nothing (named: no job, | everything        | create         | as in the first row
-//	  no grants)            |                   |                |
-//	execution running       | everything        | destroy, with  | refused by name; with cancel_running_executions in
-//	                        |                   |   a warning    |   state cancelled and waited for first
-//	execution running       | everything        | update that    | the same, before anything is written
-//	                        |                   |   revokes      |
-//	everything              | everything        | destroy        | job, grants, account by its unique id
-//	nothing                 | everything        | destroy        | each step finds nothing and goes on
-//	account made again,     | everything        | destroy        | job and grants; the account is left (its unique id
-//	  other unique id       |                   |                |   is not the one in state)
-//	anything                | the other world's | any            | refused: an emulator's uid is never taken for a
-//	                        |                   |                |   real one, nor the other way round
+//	row | what exists              | state says        | plan            | create, update or delete
+//	----+--------------------------+-------------------+-----------------+----------------------------------------------
+//	 1  | nothing                  | nothing           | create          | account, grants, job
+//	 2  | no bucket                | nothing           | create          | error at checkpoint.bucket, nothing written
+//	 3  | bucket, but no right to  | nothing           | create          | error that names the right, nothing written
+//	    |   set its policy         |                   |                 |
+//	 4  | job, with or without     | nothing           | create          | error with the import command, nothing written
+//	    |   account                |                   |                 |
+//	 5  | account, our marker      | nothing           | create          | account adopted (a provider was killed), grants,
+//	    |                          |                   |                 |   job
+//	 6  | account, other marker    | nothing           | create          | error, nothing written
+//	 7  | account and grants       | tainted, uid null | replace         | both removed, then everything made
+//	 8  | job of somebody else     | tainted, uid null | replace         | account and grants removed, the job left alone,
+//	    |                          |                   |                 |   then as row 4
+//	 9  | job that failed to       | tainted           | replace         | everything removed, then made
+//	    |   reconcile              |                   |                 |
+//	10  | everything               | everything        | no change       | no write
+//	11  | everything               | everything        | update          | new grants; live job read, changed where managed,
+//	    |                          |                   |                 |   written with its etag; revocations
+//	12  | everything               | everything        | update of what  | state only, no call
+//	    |                          |                   |   only we know  |
+//	13  | job that failed to       | everything        | effective_labels| sent again
+//	    |   reconcile              |                   |   unknown       |
+//	14  | no job                   | everything        | uid unknown     | job made again, same account and grants
+//	15  | a grant is missing       | everything        | grants come back| given again, the job is not written
+//	16  | no account               | everything        | unique id       | account made again, grants given again, the job
+//	    |                          |                   |   unknown       |   is not written
+//	17  | account of the name, but | everything        | unique id       | adopted when it carries our marker, else an
+//	    |   another unique id      |                   |   unknown       |   error that says whose it is
+//	18  | nothing                  | everything        | create          | as row 1
+//	19  | execution running        | everything        | destroy, warns  | refused by name; with cancel_running_executions
+//	    |                          |                   |                 |   in the state cancelled and waited for
+//	20  | execution running        | everything        | update that     | as row 19, before anything is written
+//	    |                          |                   |   revokes, warns|
+//	21  | everything               | everything        | destroy         | job, grants, account by its unique id
+//	22  | nothing                  | everything        | destroy         | each step finds nothing and goes on
+//	23  | account of the name, but | everything        | destroy         | job and grants; the account is left
+//	    |   another unique id      |                   |                 |
+//	24  | anything                 | the other world's | any             | refused: what the emulator made is not looked for
+//	    |                          |                   |                 |   on Google Cloud, nor the other way round
 package gpujob

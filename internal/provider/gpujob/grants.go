@@ -92,10 +92,10 @@ func (w *work) checkBuckets(ctx context.Context, bucket string, grants []gcp.Gra
 		switch {
 		case gcp.IsNotFound(err):
 			w.fail("checkpoint.bucket", "No such bucket", err,
-				"Nothing was created. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
+				"Nothing was written. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
 			return false
 		case err != nil && !gcp.IsPermissionDenied(err):
-			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was created.")
+			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was written.")
 			return false
 		}
 	}
@@ -103,7 +103,7 @@ func (w *work) checkBuckets(ctx context.Context, bucket string, grants []gcp.Gra
 		name := bucketName(g.Resource)
 		held, err := w.r.data.Client.BucketPermissions(ctx, name, policyRights)
 		if err != nil {
-			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was created.")
+			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was written.")
 			return false
 		}
 		var missing []string
@@ -114,7 +114,7 @@ func (w *work) checkBuckets(ctx context.Context, bucket string, grants []gcp.Gra
 		}
 		if len(missing) > 0 {
 			w.report("checkpoint.bucket", "Not allowed to grant a role on the bucket", fmt.Sprintf(
-				"The job's account %s needs %s on bucket %s, and the account that Terraform runs as may not grant it: it lacks %s there. Nothing was created.\n\n"+
+				"The job's account %s needs %s on bucket %s, and the account that Terraform runs as may not grant it: it lacks %s there. Nothing was written.\n\n"+
 					"Give the account that Terraform runs as roles/storage.admin on the bucket, or grant the role otherwise and set checkpoint.grant = false.",
 				strings.TrimPrefix(g.Member, "serviceAccount:"), g.Role, name, strings.Join(missing, " and ")))
 			return false

@@ -18,7 +18,7 @@ import (
 // The whole life of a job, and every request of it. cases 56, 109, 122, 124: the
 // account may read the bucket before the job is made, and the request has
 // selector, switch and second generation.
-func TestAccLife(t *testing.T) {
+func TestAccLife(t *testing.T) { // rows 1, 21
 	t.Parallel()
 	w := newWorld(t)
 	since := acctest.Since(w.e)
@@ -102,7 +102,7 @@ func TestAccRetriesZero(t *testing.T) {
 
 // cases 7, 10, 13, 19, 20: a plan is empty after executions, after the server
 // spelled values its own way, and after other clients wrote beside us.
-func TestAccPlanStaysEmpty(t *testing.T) {
+func TestAccPlanStaysEmpty(t *testing.T) { // row 10
 	t.Parallel()
 	for name, behaviour := range map[string]run.Behaviour{
 		"as sent":    {LaunchStageAsSent: true, SystemLabels: true},
@@ -151,7 +151,7 @@ func TestAccPlanStaysEmpty(t *testing.T) {
 
 // cases 14, 20, 22, 40: an update keeps what other clients wrote, puts back what
 // is managed, in place, and sends no execution token again.
-func TestAccUpdateBesideOthers(t *testing.T) {
+func TestAccUpdateBesideOthers(t *testing.T) { // row 11
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.config("labels = { team = \"ml\", old = \"1\" }\nenv = { A = \"1\" }\nparallelism = 1")).Succeeds()
@@ -193,7 +193,7 @@ func TestAccUpdateBesideOthers(t *testing.T) {
 }
 
 // case 130: what only this resource knows is changed without a call.
-func TestAccClientSideChange(t *testing.T) {
+func TestAccClientSideChange(t *testing.T) { // row 12
 	t.Parallel()
 	w := newWorld(t)
 	w.apply(w.bare(`checkpoint = { bucket = "` + w.bucket + `" }`)).Succeeds()

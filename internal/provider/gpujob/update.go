@@ -49,8 +49,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 type change struct {
 	job     bool
 	account bool
-	give    []gcp.Grant
-	revoke  []gcp.Grant
+	// bucket is one that the job did not have before; empty for none.
+	bucket string
+	give   []gcp.Grant
+	revoke []gcp.Grant
 	// dropAccount is the unique id of an owned account that is not used any
 	// more; empty for none.
 	dropAccount string
@@ -64,12 +66,21 @@ func (w *work) difference(ctx context.Context, state, plan *Model) change {
 		account: plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
 		give:    without(without(desired, w.held), w.note.Present),
 		revoke:  without(w.held, desired),
+		bucket:  newBucket(state.checkpoint(ctx, w.diags), plan.checkpoint(ctx, w.diags)),
 	}
 	if known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
 		c.dropAccount = state.ServiceAccountUniqueID.ValueString()
 	}
 	w.note.Present = without(w.note.Present, without(w.note.Present, desired)) // notes about grants that are not wanted any more
 	return c
+}
+
+// newBucket returns the bucket of a checkpoint that was not there before.
+func newBucket(before, after *Checkpoint) string {
+	if after == nil || before != nil && before.Bucket.Equal(after.Bucket) {
+		return ""
+	}
+	return after.Bucket.ValueString()
 }
 
 func (w *work) update(ctx context.Context, state Model, plan *Model) {
@@ -80,7 +91,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	if known(state.UID) && (len(c.revoke) > 0 || c.dropAccount != "") && !w.clearRuns(ctx, "Taking a grant or the account away") {
 		return
 	}
-	if len(c.give) > 0 && !w.checkBuckets(ctx, bucketName(c.give[0].Resource), c.give) {
+	if !w.checkBuckets(ctx, c.bucket, c.give) {
 		return
 	}
 	if c.account && !w.newAccount(ctx, plan, c.dropAccount != "") {
