@@ -122,7 +122,6 @@ type contents struct {
 	objects map[string]bool // name@generation
 	folders map[string]bool
 	managed map[string]bool
-	largest int
 	busy    atomic.Int32
 	most    atomic.Int32
 	deny    func(method, path string) bool
@@ -189,7 +188,6 @@ func (c *contents) list(w http.ResponseWriter, r *http.Request, kind string, set
 		names = names[:c.page]
 		answer["nextPageToken"] = names[len(names)-1]
 	}
-	c.largest = max(c.largest, len(names))
 	items := []map[string]any{}
 	for _, name := range names {
 		base, generation, _ := strings.Cut(name, "@")

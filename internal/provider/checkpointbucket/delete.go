@@ -66,11 +66,9 @@ func (r *Resource) refuse(ctx context.Context, name string, err error, diagnosti
 	case countErr != nil:
 		holds = "How much it holds could not be counted: " + countErr.Error() + "."
 	case more:
-		holds = fmt.Sprintf("It holds more than %d objects (older versions count).", n)
-	case n == 1:
-		holds = "It holds 1 object."
-	case n > 1:
-		holds = fmt.Sprintf("It holds %d objects (older versions count).", n)
+		holds = "It holds more than " + objects(n) + " (older versions count)."
+	case n > 0:
+		holds = "It holds " + objects(n) + " (older versions count)."
 	}
 	diags.Error(diagnostics, path.Root("force_destroy"), "Bucket is not empty", err, holds+" Nothing was deleted.\n\n"+
 		"To delete the bucket with everything in it, set force_destroy = true, apply that first, and then destroy. To keep the bucket, take it out of Terraform with a removed block or \"terraform state rm\".")
@@ -97,5 +95,12 @@ func (r *Resource) destroyAll(ctx context.Context, name string, diagnostics *dia
 		}
 	}
 	diags.Error(diagnostics, path.Root("name"), "Cannot delete the bucket", failed,
-		fmt.Sprintf("%d objects were deleted before that. Destroy again to go on; while jobs write to the bucket it cannot be emptied.", total))
+		"Deleted before that: "+objects(total)+". Destroy again to go on; while jobs write to the bucket it cannot be emptied.")
+}
+
+func objects(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
 }

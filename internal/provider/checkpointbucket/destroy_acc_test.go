@@ -26,7 +26,7 @@ func TestAccDestroyNotEmpty(t *testing.T) {
 	tf.Apply().Succeeds()
 	upload(t, e, name, "run/step-1", "x")
 	calls := acctest.Since(e)
-	tf.Destroy().Fails("Error: Bucket is not empty", "Google answered: The bucket you tried to delete is not empty.", "It holds 1 object. Nothing was deleted.",
+	tf.Destroy().Fails("Error: Bucket is not empty", "Google answered: The bucket you tried to delete is not empty.", "It holds 1 object (older versions count). Nothing was deleted.",
 		"set force_destroy = true, apply that first, and then destroy")
 	if n := calls.Count(acctest.DeleteObject); n != 0 {
 		t.Errorf("%d objects were deleted", n)
@@ -110,7 +110,7 @@ func TestAccForceDestroyFails(t *testing.T) {
 	upload(t, e, name, "free", "x")
 	h := e.Faults().Add(faults.Fault{Method: acctest.DeleteObject, Times: -1, Match: func(c faults.Call) bool { return c.Resource == name+"/held" },
 		Status: status.New(codes.PermissionDenied, "Object is under active Temporary hold.")})
-	tf.Destroy().Fails("Error: Cannot delete the bucket", "Object is under active Temporary hold.", "1 objects were deleted before that. Destroy again to go on")
+	tf.Destroy().Fails("Error: Cannot delete the bucket", "Object is under active Temporary hold.", "Deleted before that: 1 object. Destroy again to go on")
 	if tf.State().Resource(address) == nil {
 		t.Fatal("it is no longer in the state")
 	}
