@@ -17,14 +17,17 @@ help: ## List the commands
 
 .PHONY: build
 build: ## Build provider and emulator into bin/
+	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed: https://go.dev/dl/" >&2; exit 1; }
 	@mkdir -p bin
 	go build -ldflags '$(LDFLAGS)' -o bin/terraform-provider-resilientjob .
 	go build -ldflags '$(LDFLAGS)' -o bin/resilientjob-emulator ./cmd/resilientjob-emulator
 
 .PHONY: quickstart
 quickstart: ## Run the main job on the emulator: apply, be interrupted, resume, finish, destroy
+	@command -v python3 >/dev/null || { echo "make quickstart needs python3 (3.9 or newer): the training program is written in it" >&2; exit 1; }
+	@echo "==> Building provider and emulator (a minute or more the first time)"
 	@$(MAKE) --no-print-directory --silent build
-	@examples/quickstart/run.sh
+	@python3 examples/quickstart/run.py
 
 .PHONY: test
 test: ## Run every test, unit and acceptance (needs terraform and python3)

@@ -341,7 +341,7 @@ func TestNarration(t *testing.T) {
 		"bucket ckpt-bucket created",
 		"policy of bucket ckpt-bucket written",
 		"job train created",
-		"not job train created: ALREADY_EXISTS",
+		"refused, ALREADY_EXISTS: job train created",
 		"job train run",
 		execution + " task 0 attempt 0 | step 1 saved",
 		execution + " task 0 attempt 0 | structured",

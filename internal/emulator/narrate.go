@@ -65,7 +65,11 @@ func (n *narrator) call(c faults.Call) {
 		n.logger.Info(what + grants(c))
 		return
 	}
-	n.logger.Info("not " + what + ": " + codeName[c.Code])
+	if c.Method == "storage.buckets.delete" && c.Code == codes.AlreadyExists { // 409 conflict
+		n.logger.Info("bucket " + c.Resource + " is not empty and was not deleted")
+		return
+	}
+	n.logger.Info("refused, " + codeName[c.Code] + ": " + what)
 }
 
 // grants says what a written bucket policy grants beyond the convenience values

@@ -25,7 +25,8 @@ func TestNarratorNamesGrants(t *testing.T) {
 		want string
 	}{
 		"grant":   {faults.Call{Method: "storage.buckets.setIamPolicy", Resource: "b", Body: body}, "policy of bucket b written; roles/storage.objectUser for serviceAccount:a@p.iam.gserviceaccount.com"},
-		"refused": {faults.Call{Method: "storage.buckets.setIamPolicy", Resource: "b", Body: body, Code: codes.FailedPrecondition}, "not policy of bucket b written"},
+		"refused": {faults.Call{Method: "storage.buckets.setIamPolicy", Resource: "b", Body: body, Code: codes.FailedPrecondition}, "refused, FAILED_PRECONDITION: policy of bucket b written"},
+		"full":    {faults.Call{Method: "storage.buckets.delete", Resource: "b", Code: codes.AlreadyExists}, "bucket b is not empty and was not deleted"},
 		"no body": {faults.Call{Method: "storage.buckets.setIamPolicy", Resource: "b"}, "policy of bucket b written"},
 		"other":   {faults.Call{Method: "storage.buckets.insert", Resource: "b", Body: body}, "bucket b created"},
 	} {
