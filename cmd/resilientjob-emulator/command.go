@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
@@ -59,6 +60,25 @@ func (i *images) Set(value string) error {
 	return nil
 }
 
+// duration is a flag's value that says what it takes.
+type duration time.Duration
+
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+func (d *duration) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil || v <= 0 {
+		return errors.New("write a length of time such as 60s, 5m or 1h30m")
+	}
+	*d = duration(v)
+	return nil
+}
+
 func parse(args []string, stderr io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("resilientjob-emulator", flag.ContinueOnError)
@@ -67,8 +87,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&o.Listen, "listen", "127.0.0.1:8085", "listen on `HOST:PORT`, a loopback address; port 0 is any free one")
 	flags.StringVar(&o.Data, "data", "", "keep everything in `FOLDER`; without it, in memory only")
 	flags.Var((*images)(&o.Images), "image", "start COMMAND for containers without a command whose image matches PATTERN, as `PATTERN=COMMAND`; * in the pattern stands for any text; may be repeated, the first match counts")
-	flags.DurationVar(&o.PreemptAfter, "preempt-after", 0, "preempt the first attempt of each task when it has run for `DURATION`")
-	flags.DurationVar(&o.PreemptEvery, "preempt-every", 0, "preempt every attempt when it has run for `DURATION` (the first one after --preempt-after when that is given)")
+	flags.Var((*duration)(&o.PreemptAfter), "preempt-after", "preempt the first attempt of each task when it has run for `DURATION`")
+	flags.Var((*duration)(&o.PreemptEvery), "preempt-every", "preempt every attempt when it has run for `DURATION` (the first one after --preempt-after when that is given)")
 	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "say what happens from `LEVEL` on: debug, info, warn, error")
 	flags.StringVar(&o.ControlToken, "control-token", "", "admit to the control API with `TOKEN`; without it, a random one is made")
 	flags.StringVar(&s.tokenFile, "control-token-file", "", "write the control token to `FILE` when the emulator is ready, for scripts")
@@ -87,8 +107,6 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return fail("%s", strings.NewReplacer("flag -", "flag --", "defined: -", "defined: --").Replace(err.Error()))
 	case flags.NArg() > 0:
 		return fail("unexpected argument %q: the command has flags only", flags.Arg(0))
-	case o.PreemptAfter < 0 || o.PreemptEvery < 0:
-		return fail("--preempt-after and --preempt-every must not be negative")
 	case strings.ContainsAny(o.ControlToken, " \t\r\n"):
 		return fail("--control-token must not contain blanks")
 	}

@@ -148,9 +148,15 @@ func CheckGPUType(gpuType string) []Finding {
 	if _, ok := LookupGPU(gpuType); ok {
 		return nil
 	}
-	return []Finding{{GPUUnknown, fmt.Sprintf(
-		"gpu_type is %q; the table of %s knows %s. It is passed on as written, and CPU, memory and region are not checked. "+
-			"Cloud Run refuses the job if it does not know the type either.", gpuType, TableDate, names())}}
+	detail := fmt.Sprintf("gpu_type is %q; the table of %s knows %s. It is passed on as written, and CPU, memory and region are not checked. "+
+		"Cloud Run refuses the job if it does not know the type either.", gpuType, TableDate, names())
+	for _, g := range gpuTypes {
+		if HasGPU(g.Name) && strings.Contains(g.Name, strings.ToLower(gpuType)) {
+			detail += fmt.Sprintf(" Did you mean %q?", g.Name)
+			break
+		}
+	}
+	return []Finding{{GPUUnknown, detail}}
 }
 
 // CheckRegion warns when a GPU type is not known to exist in a region, or only

@@ -99,6 +99,7 @@ func TestCheckPlaces(t *testing.T) {
 	compare(t, "L4 in capitals", CheckRegion(NvidiaL4, "US-EAST4"))
 	compare(t, "no GPU anywhere", CheckRegion(NoGPU, "europe-north1"))
 	compare(t, "unknown type anywhere", CheckRegion("tpu", "europe-north1"))
+	compare(t, "short for a type", CheckGPUType("L4"), want{GPUUnknown, `Did you mean "nvidia-l4"?`})
 	compare(t, "unknown type", CheckGPUType("nvidia-h100-80gb"), want{GPUUnknown, `knows "nvidia-l4", "nvidia-rtx-pro-6000" or "none"`})
 	compare(t, "redundancy", CheckZonalRedundancy(NvidiaL4, true), want{GPUZonalRedundancy, "quota"})
 	compare(t, "redundancy without GPU", CheckZonalRedundancy(NoGPU, true))

@@ -136,7 +136,7 @@ func CheckCheckpointInterval(interval, write, restore, timeout time.Duration) []
 // the numbers.
 func CheckRetryBudget(retries int64, in RetryInput) []Finding {
 	need, err := RequiredRetries(in)
-	assumed := fmt.Sprintf("%s of work, an attempt of at most %s, one interruption in %s on average and a probability of %g",
+	assumed := fmt.Sprintf("%s of work (work_time), an attempt of at most %s, one interruption in %s on average and a probability of %g",
 		FormatDuration(in.Work), FormatDuration(in.Timeout), FormatDuration(in.MeanTimeBetweenInterruptions), in.Probability)
 	if err != nil {
 		return []Finding{{RetriesBudget, fmt.Sprintf("No number of retries is enough for %s: %s.", assumed, err)}}

@@ -103,7 +103,7 @@ func TestCheckRetryBudget(t *testing.T) {
 		MeanTimeBetweenInterruptions: MaintenanceInterval, Probability: PlanProbability}
 	compare(t, "enough", CheckRetryBudget(4, in))
 	compare(t, "too few", CheckRetryBudget(3, in), want{RetriesBudget,
-		"max_retries is 3; 24h of work, an attempt of at most 12h, one interruption in 168h on average and a probability of 0.99 need 4 retries. Write max_retries = 4,"})
+		"max_retries is 3; 24h of work (work_time), an attempt of at most 12h, one interruption in 168h on average and a probability of 0.99 need 4 retries. Write max_retries = 4,"})
 	in.Work = 100 * time.Hour
 	compare(t, "more than Cloud Run has", CheckRetryBudget(10, in), want{RetriesBudget, "need 13 retries. Cloud Run allows 10: plan for a second execution"})
 	in.Timeout = in.Interval + in.Write + in.Restore

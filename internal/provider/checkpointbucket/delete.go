@@ -71,7 +71,8 @@ func (r *Resource) refuse(ctx context.Context, name string, err error, diagnosti
 		holds = "It holds " + objects(n) + " (older versions count)."
 	}
 	diags.Error(diagnostics, path.Root("force_destroy"), "Bucket is not empty", err, holds+" Nothing was deleted.\n\n"+
-		"To delete the bucket with everything in it, set force_destroy = true, apply that first, and then destroy. To keep the bucket, take it out of Terraform with a removed block or \"terraform state rm\".")
+		"To delete the bucket with everything in it, set force_destroy = true, apply that to the bucket alone "+
+		"(terraform apply -target=resilientjob_checkpoint_bucket.NAME: an apply of everything would also make again, and run again, what this destroy has removed), and then destroy. To keep the bucket, take it out of Terraform with a removed block or \"terraform state rm\".")
 }
 
 // destroyAll empties the bucket and deletes it.

@@ -27,7 +27,7 @@ func TestAccDestroyNotEmpty(t *testing.T) {
 	upload(t, e, name, "run/step-1", "x")
 	calls := acctest.Since(e)
 	tf.Destroy().Fails("Error: Bucket is not empty", "Google answered: The bucket you tried to delete is not empty.", "It holds 1 object (older versions count). Nothing was deleted.",
-		"set force_destroy = true, apply that first, and then destroy")
+		"set force_destroy = true, apply that to the bucket alone")
 	if n := calls.Count(acctest.DeleteObject); n != 0 {
 		t.Errorf("%d objects were deleted", n)
 	}

@@ -42,7 +42,12 @@ const (
 	enforced = "enforced"
 )
 
-var timeoutOptions = timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}
+var timeoutOptions = timeouts.Opts{
+	Create: true, CreateDescription: "How long a create may take, such as `30m`. Default: `20m`.",
+	Read: true, ReadDescription: "How long a read may take. Default: `20m`.",
+	Update: true, UpdateDescription: "How long an update may take. Default: `20m`.",
+	Delete: true, DeleteDescription: "How long a destroy may take; emptying a bucket of many objects needs more. It counts once it has been applied. Default: `20m`.",
+}
 
 // Schema describes the attributes.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {

@@ -42,8 +42,7 @@ func (r *Resource) checkPlan(ctx context.Context, config, state, plan *Model, di
 	c.gpu()
 	c.resources(config)
 	c.time()
-	c.counts()
-	c.budget()
+	c.counts(c.budget())
 	c.names()
 	r.checkBucketPlace(ctx, &c)
 }
@@ -133,28 +132,28 @@ func (c *planCheck) time() {
 	}
 }
 
-func (c *planCheck) counts() {
+// counts checks retries and tasks. Retries that are too few for the stated work
+// are said to be that, with a number, and not also to be none.
+func (c *planCheck) counts(tooFew bool) {
 	if c.changed(maxRetries, hasCheckpoint) {
-		c.report(resilience.CheckRetries(c.plan.MaxRetries.ValueInt64(), c.checkpoint != nil))
+		c.report(resilience.CheckRetries(c.plan.MaxRetries.ValueInt64(), c.checkpoint != nil && !tooFew))
 	}
 	if c.changed(func(m *Model) attr.Value { return m.TaskCount }) {
 		c.report(resilience.CheckTasks(c.plan.TaskCount.ValueInt64()))
 	}
 }
 
-// budget compares the retries with the stated work.
-func (c *planCheck) budget() {
+// budget compares the retries with the stated work, and reports whether it had
+// something to say.
+func (c *planCheck) budget() bool {
 	cp := c.checkpoint
 	if cp == nil || !known(cp.WorkTime) || cp.Interval.IsUnknown() || cp.WriteTime.IsUnknown() || cp.RestoreTime.IsUnknown() {
-		return
+		return false
 	}
 	unchanged := c.before != nil && cp.WorkTime.Equal(c.before.WorkTime) && cp.Interval.Equal(c.before.Interval) &&
 		cp.WriteTime.Equal(c.before.WriteTime) && cp.RestoreTime.Equal(c.before.RestoreTime)
 	if c.plan.MaxRetries.IsUnknown() || c.plan.TaskTimeout.IsUnknown() || unchanged && !c.changed(maxRetries, taskTimeout) {
-		return
-	}
-	if c.plan.MaxRetries.ValueInt64() == 0 {
-		return // said already: a checkpoint without retries
+		return false
 	}
 	// Missing times count as nothing, a missing interval as the best one.
 	in := resilience.RetryInput{Timeout: c.plan.timeout(), MeanTimeBetweenInterruptions: resilience.MaintenanceInterval, Probability: resilience.PlanProbability}
@@ -165,11 +164,13 @@ func (c *planCheck) budget() {
 	if in.Interval == 0 && in.Write > 0 {
 		best, err := resilience.DalyInterval(in.Write, in.MeanTimeBetweenInterruptions)
 		if err != nil {
-			return
+			return false
 		}
 		in.Interval = min(best, in.Work)
 	}
-	c.report(resilience.CheckRetryBudget(c.plan.MaxRetries.ValueInt64(), in))
+	findings := resilience.CheckRetryBudget(c.plan.MaxRetries.ValueInt64(), in)
+	c.report(findings)
+	return len(findings) > 0
 }
 
 // names warns of names that pass but may surprise.

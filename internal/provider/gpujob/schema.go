@@ -178,7 +178,12 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"grants":   grantsAttribute(),
 			"exposure": exposureAttribute(),
-			"timeouts": timeouts.AttributesAll(ctx),
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Create: true, CreateDescription: "How long a create may take, such as `30m`. Default: `20m`.",
+				Read: true, ReadDescription: "How long a read may take. Default: `20m`.",
+				Update: true, UpdateDescription: "How long an update may take. Default: `20m`.",
+				Delete: true, DeleteDescription: "How long a destroy may take, with the end of executions that it cancels. It counts once it has been applied. Default: `20m`.",
+			}),
 		},
 	}
 }
