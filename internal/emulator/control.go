@@ -49,6 +49,10 @@ func (e *Emulator) controlHandler() http.Handler {
 		e.faults.Reset()
 		return struct{}{}, nil
 	})
+	handle("DELETE calls", func(*http.Request) (any, error) {
+		e.faults.Forget()
+		return struct{}{}, nil
+	})
 	handle("POST hide", e.controlHide)
 	handle("POST timing", e.controlTiming)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

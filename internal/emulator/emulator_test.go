@@ -259,8 +259,12 @@ func TestControl(t *testing.T) {
 		t.Errorf("an operation that takes an hour: %s", got.text)
 	}
 	must(t, e, "DELETE", "/control/v1/faults", "", auth...)
+	if got := must(t, e, "GET", "/control/v1/calls", "", auth...); quote(got.at("calls")) == "[]" {
+		t.Error("the end of the faults took the record of calls with it")
+	}
+	must(t, e, "DELETE", "/control/v1/calls", "", auth...)
 	if got := must(t, e, "GET", "/control/v1/calls", "", auth...); quote(got.at("calls")) != "[]" {
-		t.Errorf("after a reset: %s", got.text)
+		t.Errorf("after the record was forgotten: %s", got.text)
 	}
 	for path, body := range map[string]string{
 		"faults": `{"method":"*"}`, "hide": `{"email":"a","view":"all"}`, "timing": `{"operations":5}`,

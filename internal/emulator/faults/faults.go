@@ -144,11 +144,11 @@ func (s *Script) Add(f Fault) *Handle {
 	return h
 }
 
-// Reset takes every fault away and forgets the record.
+// Reset takes every fault away and leaves the record.
 func (s *Script) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults, s.calls = nil, nil
+	s.faults = nil
 }
 
 // Forget forgets the record and leaves the faults.

@@ -79,6 +79,10 @@ func answer(e *gcp.Error) string {
 	text := strings.TrimSpace(e.Message)
 	if text == "" && e.Err != nil {
 		text = e.Err.Error()
+		// The library's own form, "rpc error: code = ... desc = ...", is not for users.
+		if s, ok := status.FromError(e.Err); ok {
+			text = strings.TrimSpace(s.Message())
+		}
 	}
 	if text == "" {
 		text = "(no text)"

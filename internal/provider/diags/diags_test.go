@@ -36,6 +36,8 @@ func TestDetail(t *testing.T) {
 			"Could not create the job " + job + ".\n\nGoogle answered: Quota violated:\nCpuAllocPerProjectRegion requested: 60000 allowed: 20000\nStatus: HTTP 400, INVALID_ARGUMENT"},
 		{"no text", &gcp.Error{Op: "create the job", Code: codes.Internal, HTTP: 500}, "Ask Google.",
 			"Could not create the job.\n\nGoogle answered: (no text)\nStatus: HTTP 500, INTERNAL\n\nAsk Google."},
+		{"a status without text", &gcp.Error{Op: "create the job", Code: codes.Internal, HTTP: 500, Err: status.Error(codes.Internal, "")}, "Ask Google.",
+			"Could not create the job.\n\nGoogle answered: (no text)\nStatus: HTTP 500, INTERNAL\n\nAsk Google."},
 		{"permission, hint by status", &gcp.Error{Op: "create the job", Code: codes.PermissionDenied, HTTP: 403, Message: "no"}, "",
 			"Could not create the job.\n\nGoogle answered: no\nStatus: HTTP 403, PERMISSION_DENIED\n\n" +
 				"Give the account that Terraform runs as the permission that is named above, and apply again."},

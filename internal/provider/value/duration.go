@@ -103,6 +103,9 @@ func ParseDuration(s string) (time.Duration, error) {
 	if strings.TrimSpace(s) == "" {
 		return 0, fmt.Errorf("an empty text is not a duration: write %s", durationForm)
 	}
+	if goDuration.MatchString(s) {
+		return 0, fmt.Errorf("%q is longer than any duration can be, about 292 years: write a smaller number", shorten(s))
+	}
 	if guess := guessDuration(s); guess != "" {
 		return 0, fmt.Errorf("%q is not a duration: write %q", shorten(s), guess)
 	}
@@ -111,6 +114,7 @@ func ParseDuration(s string) (time.Duration, error) {
 
 var (
 	bareNumber  = regexp.MustCompile(`^[+-]?\d+(\.\d+)?$`)
+	goDuration  = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
 	numberUnit  = regexp.MustCompile(`^(\d+(?:\.\d+)?)([a-z]+)$`)
 	isoDuration = regexp.MustCompile(`^p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?$`)
 

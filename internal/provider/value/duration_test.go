@@ -48,6 +48,7 @@ func TestParseDuration(t *testing.T) {
 		{in: "P7D", err: `write "168h"`},
 		{in: "P1DT1H30M", err: `write "1530m"`},
 		{in: "", err: "an empty text is not a duration: write a number with a unit"},
+		{in: "99999999999999999999h", err: `"99999999999999999999h" is longer than any duration can be`},
 		{in: "soon", err: `"soon" is not a duration: write a number with a unit`},
 		{in: "999999999999d", err: "write a number with a unit"},
 		{in: "P999999999999D", err: "write a number with a unit"},
