@@ -110,8 +110,9 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 		w.warnChanged(plan, &read)
 		w.note.Unready = false
 	}
-	revoked := w.revoke(ctx, c.revoke)
-	if c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) || !revoked {
+	// An account goes after its roles: the policy of a bucket names a deleted one
+	// otherwise, and that name cannot be revoked.
+	if !w.revoke(ctx, c.revoke) || c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) {
 		// The state keeps what is still there, so that the next apply removes it.
 		return
 	}
