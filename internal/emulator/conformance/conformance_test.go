@@ -4,6 +4,7 @@
 package conformance
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -30,6 +31,16 @@ func start(t *testing.T) *emulator.Emulator {
 		}
 	})
 	return e
+}
+
+// closeAfter closes a client at the end of the test.
+func closeAfter(t *testing.T, c io.Closer) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // command finds an outside client. One that is not installed is no fault of the

@@ -38,17 +38,17 @@ func TestGoRESTClientRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer jobs.Close()
+	closeAfter(t, jobs)
 	executions, err := run.NewExecutionsRESTClient(ctx, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer executions.Close()
+	closeAfter(t, executions)
 	tasks, err := run.NewTasksRESTClient(ctx, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tasks.Close()
+	closeAfter(t, tasks)
 
 	creating, err := jobs.CreateJob(ctx, &runpb.CreateJobRequest{Parent: parent, JobId: "rest", Job: program("echo out; echo err >&2; exit $CODE")})
 	if err != nil {
@@ -222,7 +222,7 @@ func TestGoStorageClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	closeAfter(t, client)
 	bucket := client.Bucket("conformance-go-bucket")
 	if err := bucket.Create(ctx, project, &storage.BucketAttrs{
 		Location: "us-central1", SoftDeletePolicy: &storage.SoftDeletePolicy{RetentionDuration: 0},
