@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -70,4 +71,39 @@ func TestAccAccountStaysWithItsGrant(t *testing.T) {
 	w.tf.Plan().IsEmpty()
 	w.tf.Destroy().Succeeds()
 	w.gone("acct-new-1")
+}
+
+// A job that somebody else made under the name of a deleted one is shown, and
+// neither changed nor deleted.
+func TestAccSomebodyElsesJob(t *testing.T) { // row 25
+	t.Parallel()
+	w := newWorld(t)
+	w.apply(w.config("")).Succeeds()
+	mine := w.live().GetUid()
+	theirs := &runpb.Job{Template: &runpb.ExecutionTemplate{Template: &runpb.TaskTemplate{Containers: []*runpb.Container{{Image: "theirs:1"}}}}}
+	w.deleteJob()
+	op, err := w.client.CreateJob(t.Context(), w.job.Parent(), w.job.Name, theirs)
+	if err == nil {
+		_, err = op.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid := w.live().GetUid()
+
+	plan := w.tf.Plan()
+	equal(t, "what the plan does", plan.Actions(address), "update")
+	plan.Says("uid = (known after apply)", "Another job has the name", mine, uid)
+	for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
+		since := acctest.Since(w.e)
+		w.tf.Write(w.config("max_retries = 1"))
+		w.tf.Apply(refresh).Fails("Job exists already", "terraform import ADDRESS "+w.job.String(), uid)
+		equal(t, "writes with "+refresh, since.Writes(), []string{})
+	}
+	w.tf.Destroy("-refresh=false").Succeeds().Says("A job of the same name is left alone", uid)
+	equal(t, "uid of the job that is left", w.live().GetUid(), uid)
+	equal(t, "image", w.container().GetImage(), "theirs:1")
+	if _, ok := w.e.IAM().Lookup(w.email()); ok || w.hasGrant(w.grant(w.email())) {
+		t.Error("the account, or its role, is left")
+	}
 }

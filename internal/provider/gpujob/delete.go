@@ -40,34 +40,44 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // deleteJob deletes the job, if it is the one that the state knows or one that
-// an apply made without learning of it. It looks for running executions first.
+// an apply made without learning of it. It looks for running executions first,
+// and deletes with the etag that it read: what comes in between is looked at
+// again.
 func (w *work) deleteJob(ctx context.Context) bool {
 	name := w.state.job().String()
-	if w.state.UID.IsNull() {
+	pauses := gcp.Backoff{Clock: w.r.data.Clock}.Start()
+	for attempt := 1; ; attempt++ {
 		live, err := w.r.data.Client.GetJob(ctx, name)
 		switch {
 		case gcp.IsNotFound(err):
-			return true
+			return w.withoutJob(ctx)
 		case err != nil:
 			w.fail("", "Cannot tell whether the job exists", err, "")
 			return false
-		case !ours(live, &w.state):
+		case replaced(live, &w.state):
 			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
 				"%s exists, but was not made by this resource (its uid is %s). It was not deleted.", name, live.GetUid()))
-			return true
+			return w.withoutJob(ctx)
+		}
+		if !w.clearRuns(ctx, "Destroying the job") {
+			return false
+		}
+		op, err := w.r.data.Client.DeleteJob(ctx, name, live.GetEtag())
+		if err == nil {
+			_, err = op.Wait(ctx)
+		}
+		if err == nil || gcp.IsNotFound(err) {
+			return w.withoutJob(ctx)
+		}
+		if attempt >= updateAttempts || !gcp.IsConflict(err) || !pauses.Wait(ctx, 0) {
+			w.reportJob(&w.state, "Cannot delete the Cloud Run job", err)
+			return false
 		}
 	}
-	if !w.clearRuns(ctx, "Destroying the job") {
-		return false
-	}
-	op, err := w.r.data.Client.DeleteJob(ctx, name, "")
-	if err == nil {
-		_, err = op.Wait(ctx)
-	}
-	if err != nil && !gcp.IsNotFound(err) {
-		w.reportJob(&w.state, "Cannot delete the Cloud Run job", err)
-		return false
-	}
+}
+
+// withoutJob records that the job is gone.
+func (w *work) withoutJob(ctx context.Context) bool {
 	w.state.UID = types.StringNull()
 	w.save(ctx)
 	return true

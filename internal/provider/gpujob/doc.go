@@ -60,4 +60,6 @@
 //	    |   another unique id      |                   |                 |
 //	24  | anything                 | the other world's | any             | refused: what the emulator made is not looked for
 //	    |                          |                   |                 |   on Google Cloud, nor the other way round
+//	25  | job of somebody else     | everything        | uid unknown,    | update refused; destroy removes account and
+//	    |   under the name         |                   |   warns         |   grants, the job is left alone
 package gpujob

@@ -60,7 +60,8 @@ func (w *work) sendCreate(ctx context.Context, plan *Model) (*runpb.Job, error) 
 		return nil, err
 	}
 	// The answer was lost: the job may be there, or come. What the state says
-	// must cover both.
+	// must cover both, and tell the job by its image and its account.
+	w.state.Image, w.state.ServiceAccountEmail = plan.Image, plan.ServiceAccountEmail
 	w.save(ctx)
 	live, readErr := w.r.data.Client.GetJob(ctx, name.String())
 	if readErr != nil || !satisfies(ctx, live, plan) {
@@ -96,6 +97,10 @@ func (w *work) updateJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
 		if gcp.IsNotFound(err) {
 			w.state.UID = types.StringNull()
 			return w.createJob(ctx, plan)
+		}
+		if err == nil && replaced(live, &prior) {
+			w.reportReplaced(live)
+			return nil, false
 		}
 		if err == nil && attempt > 1 && satisfies(ctx, live, plan) {
 			w.applied(ctx, plan, live)
@@ -200,6 +205,39 @@ func ours(live *runpb.Job, state *Model) bool {
 	task := live.GetTemplate().GetTemplate()
 	return len(task.GetContainers()) > 0 && task.GetContainers()[0].GetImage() == state.Image.ValueString() &&
 		task.GetServiceAccount() == state.ServiceAccountEmail.ValueString()
+}
+
+// replaced tells whether a live job of the state's name is somebody else's.
+func replaced(live *runpb.Job, state *Model) bool {
+	return (!known(state.UID) || live.GetUid() != state.UID.ValueString()) && !ours(live, state)
+}
+
+// checkOwner makes sure, before an update writes anything, that the job of that
+// name is not somebody else's.
+func (w *work) checkOwner(ctx context.Context) bool {
+	live, err := w.r.data.Client.GetJob(ctx, w.state.job().String())
+	switch {
+	case gcp.IsNotFound(err):
+		return true
+	case err != nil:
+		w.fail("", "Cannot tell whether the job exists", err, "Nothing was written.")
+		return false
+	case replaced(live, &w.state):
+		w.reportReplaced(live)
+		return false
+	}
+	return true
+}
+
+// reportReplaced says that the job of the state is gone and somebody else's has
+// its name.
+func (w *work) reportReplaced(live *runpb.Job) {
+	w.report("name", "Job exists already", fmt.Sprintf(
+		"The Cloud Run job %s is gone, and somebody else made another one of the same name (its uid is %s). Nothing of it was changed. "+
+			"Delete that job, to have this one made again, or choose another name.\n\n"+
+			"To manage that job here instead, take this resource out of the state, which leaves the account and the roles that it made, and import the job:\n\n"+
+			"  terraform state rm ADDRESS\n  terraform import ADDRESS %[1]s\n\nwhere ADDRESS is this resource's, such as resilientjob_gpu_job.%[3]s.",
+		w.state.job(), live.GetUid(), addressName(w.state.Name.ValueString())))
 }
 
 // reportTaken says that the name of the job is in use.

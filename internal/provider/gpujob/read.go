@@ -59,8 +59,13 @@ func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *
 	live, err := r.data.Client.GetJob(ctx, m.job().String())
 	gone := gcp.IsNotFound(err) || err == nil && live.GetDeleteTime().IsValid()
 	switch {
-	case gone || err == nil && m.UID.IsNull() && !ours(live, m):
+	case gone || err == nil && replaced(live, m):
 		// A job of the same name that somebody else made meanwhile is not ours.
+		if !gone && known(m.UID) {
+			diagnostics.AddWarning("Another job has the name", fmt.Sprintf(
+				"%s is somebody else's: its uid is %s, and the job that this resource made had the uid %s and is gone. An apply will not touch it, and a destroy will leave it alone.",
+				m.job(), live.GetUid(), m.UID.ValueString()))
+		}
 		m.UID = types.StringNull()
 		n.Unready = false
 		return true

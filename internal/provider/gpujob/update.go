@@ -88,7 +88,11 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	if w.diags.HasError() {
 		return
 	}
-	if known(state.UID) && (len(c.revoke) > 0 || c.dropAccount != "") && !w.clearRuns(ctx, "Taking a grant or the account away") {
+	takes := len(c.revoke) > 0 || c.dropAccount != ""
+	if (takes || !known(state.UID)) && !w.checkOwner(ctx) {
+		return
+	}
+	if known(state.UID) && takes && !w.clearRuns(ctx, "Taking a grant or the account away") {
 		return
 	}
 	if !w.checkBuckets(ctx, c.bucket, c.give) {
