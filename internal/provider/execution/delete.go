@@ -58,11 +58,31 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		resp.Diagnostics.AddError(stillRunning(name, e))
 		return
 	}
+	planner, d := req.Private.GetKey(ctx, plannerKey)
+	resp.Diagnostics.Append(d...)
+	if !mayCancel(string(planner), claimsOf(r.data).planner) {
+		resp.Diagnostics.AddWarning(notOurs(name, e))
+		return
+	}
 	w := watcher{api: r.data.Client, clock: r.data.Clock}
 	if e, err = w.cancel(ctx, name, e, limit-r.data.Clock.Since(begin)); err != nil {
 		resp.Diagnostics.AddError(notCancelled(name, e, err))
+		// The resource stays, and the plan is over.
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, plannerKey, nil)...)
 	}
 }
+
+// mayCancel reports whether a delete is that of a current object. A deposed one,
+// which a replacement with create_before_destroy leaves, may share its execution
+// with the object that replaced it: that one adopts what has its key, or did so
+// in an earlier apply that was interrupted, of which this process knows nothing.
+//
+// Terraform does not say which of the two it destroys. But it destroys a current
+// object by the plan that another process of the provider has made, and plans
+// the destroy of a deposed one anew, in the process that applies. So the plan of
+// another one is the proof that is needed; without it nothing is cancelled. This
+// depends neither on a refresh nor on the order in which objects are read.
+func mayCancel(planner, here string) bool { return planner != "" && planner != here }
 
 // cancel asks for the end of an execution and waits for it. What the execution
 // says counts more than the answer: a cancel can be refused because the

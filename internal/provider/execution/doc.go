@@ -25,17 +25,20 @@
 //	delete   | finished             | anything             | no call
 //	delete   | not finished         | finished, forgotten  | removed from the state
 //	delete   | not finished         | unfinished           | refused by name, or cancelled with cancel_on_destroy
+//	delete   | not finished, deposed| unfinished           | refused by name, or with cancel_on_destroy let go
 //
 // Finished executions with the key are not adopted: a run that ended while
 // Terraform was killed during the create cannot be told from one that was asked
 // for again. Within one apply a second resource with the same key is an error,
-// and a replacement that is created first takes the run over.
+// and a replacement that is created first takes the run over. Since its old,
+// deposed object may share the run, also after an apply that was interrupted,
+// only the destroy of a current object cancels: see mayCancel.
 //
 // The files follow one direction each: plan.go decides what runs the job again;
 // expand.go turns a model into a request and the run's key; run.go starts exactly
 // once; wait.go watches; resource.go (create, update), read.go, delete.go and
 // import.go are the verbs; flatten.go turns an execution and its tasks into the
-// model; state.go and explain.go are the pure functions that say what an
+// model; validate.go checks single values; state.go and explain.go are the pure functions that say what an
 // execution is doing and why a task failed; report.go puts it into words.
 //
 // The package may import the small shared rooms of the provider, resilience and

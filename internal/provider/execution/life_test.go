@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 )
 
 // The rows for read and delete of the table in the package's documentation: what
@@ -84,4 +87,84 @@ func TestReadAndDeleteByTheTable(t *testing.T) {
 			w.requests(1, len(c.calls)/2)
 		})
 	}
+}
+
+// A provider that is killed after a replacement has taken a run over, or before
+// it has, leaves a deposed object: its destroy never cancels, whatever this
+// process has seen before. That of the object in its place does, once.
+func TestDeposedObjectNeverCancels(t *testing.T) {
+	t.Parallel()
+	a := attributes{"job": "train", "cancel_on_destroy": true}
+	for name, c := range map[string]struct {
+		adopted bool // before the kill
+		reads   func(*server, life, life)
+	}{
+		"nothing is read":          {adopted: true, reads: func(*server, life, life) {}},
+		"the deposed one first":    {adopted: true, reads: func(s *server, old, current life) { s.read(old); s.read(current) }},
+		"the current one first":    {adopted: true, reads: func(s *server, old, current life) { s.read(current); s.read(old) }},
+		"killed before the create": {reads: func(s *server, old, _ life) { s.read(old) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 0)
+			first := w.server(nil)
+			old, diags := first.apply(w.ctx, first.nothing(), a)
+			first.check(nil, diags)
+			task := w.attempt()
+			current := first.nothing()
+			if c.adopted {
+				killed := w.server(nil)
+				current, diags = killed.apply(w.ctx, killed.nothing(), a)
+				killed.check(nil, diags)
+			}
+
+			next := w.server(nil)
+			c.reads(next, old, current)
+			left, diags := next.destroyDeposed(w.ctx, old)
+			next.check(nil, diags)
+			if text := warnings(diags); !left.state.IsNull() || !strings.Contains(text, "Execution was not cancelled") {
+				t.Errorf("the deposed object is left or nothing is said: %s, %q", left.state, text)
+			}
+			if !c.adopted {
+				current, diags = next.apply(w.ctx, next.nothing(), a)
+				next.check(nil, diags)
+			}
+			w.requests(1, 0)
+			current, diags = next.read(current)
+			next.check(nil, diags)
+			if current.attribute("state") != "running" || !isRunning(w.only()) {
+				t.Errorf("the run did not survive: %v", current.attribute("state"))
+			}
+
+			last := w.server(nil)
+			_, diags = last.apply(w.ctx, current, nil)
+			last.check(nil, diags)
+			w.receive(task.Stopping(), "the task was not stopped")
+			w.requests(1, 1)
+		})
+	}
+}
+
+// A delete that could not cancel leaves no plan behind that a later destroy of
+// the object, deposed by then, could be taken for.
+func TestFailedDeleteLeavesNoPlan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	s := w.server(nil)
+	l, diags := s.apply(w.ctx, s.nothing(), attributes{"job": "train", "cancel_on_destroy": true})
+	s.check(nil, diags)
+	w.attempt()
+	w.Faults().Add(faults.Fault{Method: acctest.CancelExecution, Status: status.New(codes.PermissionDenied, "Permission 'run.executions.cancel' denied.")})
+	left, diags := s.apply(w.ctx, l, nil)
+	if text := errorsOf(diags); !strings.Contains(text, "run.executions.cancel") {
+		t.Errorf("the refusal is not reported: %q", text)
+	}
+	for what, one := range map[string]life{"create": l, "failed delete": left} {
+		if strings.Contains(string(one.private), "planner") {
+			t.Errorf("after the %s the private state has a plan: %s", what, one.private)
+		}
+	}
+	_, diags = s.destroyDeposed(w.ctx, left)
+	s.check(nil, diags)
+	w.requests(1, 1) // the refused one
 }

@@ -207,7 +207,7 @@ func TestAccExecution_destroyWhileRunning(t *testing.T) {
 	if writes := since.Writes(); len(writes) != 0 {
 		t.Errorf("a setting of Terraform's own is written: %v", writes)
 	}
-	tf.Destroy().Succeeds().Says("Execution will be cancelled")
+	tf.Destroy().Succeeds().Says("Execution may be cancelled")
 	w.isGone(tf)
 	w.receive(task.Stopping(), "the task was not stopped")
 	if e := w.only(); !run.Finished(e) || e.GetCancelledCount() != 1 {
@@ -258,6 +258,44 @@ func TestAccExecution_replaceCreateBeforeDestroy(t *testing.T) {
 	w.only()
 	w.requests(1, 0)
 	tf.Plan().IsEmpty()
+}
+
+// An interrupt while the replacement watches the run that it took over leaves two
+// objects with one execution. The next apply drops the deposed one, whether it
+// has read the objects before or not, and the run goes on; a destroy of what is
+// left cancels it, once.
+func TestAccExecution_interruptedReplaceCreateBeforeDestroy(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{"refreshed": nil, "not refreshed": {"-refresh=false"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 0)
+			const more = "cancel_on_destroy = true\n lifecycle { create_before_destroy = true }\n wait_for = "
+			tf := w.cli(more + `"started"`)
+			tf.Apply().Succeeds()
+			task := w.attempt()
+			tf.Write(w.config(more + `"completed"`))
+			replace := tf.Start("apply", "-auto-approve", "-no-color", "-replace="+address)
+			replace.AwaitOutput("Creating...")
+			watched := make(chan struct{})
+			w.Faults().Add(faults.Fault{Method: acctest.GetExecution, Do: func(faults.Call) { close(watched) }})
+			w.receive(watched, "the run is not watched")
+			replace.Interrupt()
+			replace.Wait().Says("Stopped watching the execution", "it was not cancelled")
+
+			tf.Plan(flags...).Says("1 to destroy", "deposed", "Execution may be cancelled").SaysNot("This plan cancels it")
+			tf.Apply(flags...).Succeeds().Says("Execution was not cancelled", "gcloud run jobs executions cancel "+short(w.only()))
+			w.requests(1, 0)
+			w.await(w.only().GetName(), isRunning)
+			w.hasState(tf, "running")
+			tf.Plan().IsEmpty()
+
+			tf.Destroy(flags...).Succeeds()
+			w.receive(task.Stopping(), "the task was not stopped")
+			w.isGone(tf)
+			w.requests(1, 1)
+		})
+	}
 }
 
 // A destroy that is killed while it waits for the end of what it cancelled goes

@@ -24,6 +24,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if r.data == nil {
 		return // validation without a configured provider
 	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, plannerKey, []byte(claimsOf(r.data).planner))...)
 	var state, plan Model
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -153,15 +154,18 @@ func warnUnknown(ctx context.Context, diagnostics *diag.Diagnostics, plan Model,
 	}
 }
 
-// warnRunning says at plan what delete would refuse or cancel.
+// warnRunning says at plan what delete would refuse or cancel. A plan does not
+// see whether the object is one that a create_before_destroy has left.
 func warnRunning(diagnostics *diag.Diagnostics, state Model, verb string) {
 	if state.finished() {
 		return
 	}
 	name := state.Name.ValueString()
 	if state.CancelOnDestroy.ValueBool() {
-		diagnostics.AddWarning("Execution will be cancelled", fmt.Sprintf(
-			"Execution %s was %s when it was last read. This plan cancels it, because cancel_on_destroy is true, and waits until it has ended.", name, state.State.ValueString()))
+		diagnostics.AddWarning("Execution may be cancelled", fmt.Sprintf(
+			"Execution %s was %s when it was last read, and cancel_on_destroy is true. If it has not ended by then, the apply cancels it and waits until it has ended. "+
+				"Only where this resource is replaced with create_before_destroy, or the plan destroys a deposed object that such a replacement left, the execution is not cancelled and goes on.",
+			name, state.State.ValueString()))
 		return
 	}
 	diagnostics.AddWarning("Execution is still running", fmt.Sprintf(

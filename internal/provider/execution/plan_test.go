@@ -116,7 +116,7 @@ func TestPlanWarnsOfARunningExecution(t *testing.T) {
 		w.attempt()
 		want := "Execution is still running"
 		if cancel {
-			want = "Execution will be cancelled"
+			want = "Execution may be cancelled"
 		}
 		changed := maps.Clone(a)
 		changed["args"] = []string{"x"}
@@ -143,13 +143,15 @@ func TestRefusedAtPlan(t *testing.T) {
 		"platform's variable":  {attributes{"env": map[string]any{"CLOUD_RUN_JOB": "x"}}, `"CLOUD_RUN_JOB" is set by Cloud Run itself`},
 		"the key":              {attributes{"env": map[string]any{"RESILIENTJOB_RUN_KEY": "x"}}, "is reserved: the provider marks its executions with it"},
 		"malformed variable":   {attributes{"env": map[string]any{"A-B": "x"}}, `"A-B" cannot be the name of an environment variable`},
-		"null variable":        {attributes{"env": map[string]any{"A": nil}}, "Null"},
-		"no tasks":             {attributes{"task_count": 0}, "must be between 1"},
+		"null variable":        {attributes{"env": map[string]any{"A": nil}}, `Leave the element out, or write "" for an empty text`},
+		"no tasks":             {attributes{"task_count": 0}, "task_count is 0; an execution has from 1 to 10000 tasks. Write a number in this range, or leave task_count out"},
+		"fewer than none":      {attributes{"task_count": -3}, "task_count is -3; an execution has from 1 to 10000 tasks"},
+		"more than is read":    {attributes{"task_count": 3000000000}, "task_count is 3000000000; an execution has from 1 to 10000 tasks"},
 		"too many tasks":       {attributes{"task_count": 10001}, "a job has at most 10000 tasks"},
 		"timeout without unit": {attributes{"task_timeout": "600"}, `write "600s"`},
 		"timeout of nothing":   {attributes{"task_timeout": "0s"}, "not more than zero"},
 		"timeout too long":     {attributes{"task_timeout": "169h"}, "at most 168h"},
-		"wait_for":             {attributes{"wait_for": "finished"}, "completed"},
+		"wait_for":             {attributes{"wait_for": "finished"}, `"finished" is nothing that create can wait for: write "created" to wait for nothing`},
 		"timeouts":             {attributes{"timeouts": map[string]string{"create": "soon"}}, "soon"},
 		"job":                  {attributes{"job": "a/b/c/d/e"}, "is not the name of a Cloud Run job"},
 		"empty job":            {attributes{"job": ""}, "is not the name of a Cloud Run job"},

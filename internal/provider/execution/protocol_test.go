@@ -29,6 +29,8 @@ type server struct {
 	schema   *tfprotov6.Schema
 	typ      tftypes.Object
 	identity tftypes.Type
+	// another configures the provider as a process of its own does.
+	another func() *server
 }
 
 // unknown is a value that is known only after apply.
@@ -42,7 +44,7 @@ type attributes map[string]any
 // attributes that are known only after apply.
 func (w *world) server(clock clockwork.Clock, later ...string) *server {
 	w.t.Helper()
-	s := &server{t: w.t, ctx: w.ctx}
+	s := &server{t: w.t, ctx: w.ctx, another: func() *server { return w.server(clock, later...) }}
 	var err error
 	if s.ProviderServer, err = acctest.FactoriesWithClock(w.Emulator, clock)["resilientjob"](); err != nil {
 		w.t.Fatal(err)
@@ -278,10 +280,28 @@ func (s *server) plan(l life, a attributes) planned {
 
 // apply plans and applies one step, without a replacement, and returns the
 // resource and the diagnostics as Terraform does: an error of a create taints
-// what it returns.
+// what it returns. Like Terraform it destroys by the plan that another process
+// has made, and plans everything else anew in the process that applies.
 func (s *server) apply(ctx context.Context, l life, a attributes) (life, []*tfprotov6.Diagnostic) {
 	s.t.Helper()
-	p := s.plan(l, a)
+	planner := s
+	if a == nil {
+		planner = s.another()
+	}
+	return s.carryOut(ctx, l, a, planner.plan(l, a))
+}
+
+// destroyDeposed destroys an object that a replacement has left: the plan of
+// another process counts for nothing, it is planned anew.
+func (s *server) destroyDeposed(ctx context.Context, l life) (life, []*tfprotov6.Diagnostic) {
+	s.t.Helper()
+	s.check(nil, s.another().plan(l, nil).Diagnostics)
+	return s.carryOut(ctx, l, nil, s.plan(l, nil))
+}
+
+// carryOut applies a plan.
+func (s *server) carryOut(ctx context.Context, l life, a attributes, p planned) (life, []*tfprotov6.Diagnostic) {
+	s.t.Helper()
 	s.check(nil, p.Diagnostics)
 	config := tftypes.NewValue(s.typ, nil)
 	if a != nil {

@@ -159,6 +159,14 @@ func cancelCommand(name resourcename.Execution) string {
 	return fmt.Sprintf("gcloud run jobs executions cancel %s --region=%s --project=%s", name.Name, name.Job.Location, name.Job.Project)
 }
 
+// notOurs says that an execution goes on although its object is dropped.
+func notOurs(name resourcename.Execution, e *runpb.Execution) (summary, detail string) {
+	return "Execution was not cancelled", fmt.Sprintf(
+		"Execution %s of job %s is %s and goes on, although cancel_on_destroy is true. What was destroyed is an object that a replacement with create_before_destroy has left behind, "+
+			"and the object that replaced it may be the same run. If that is another run, and nothing needs this one, cancel it by hand:\n  %s",
+		name.Name, name.Job.Name, StateOf(e), cancelCommand(name))
+}
+
 // notCancelled says that a cancel did not work, or not yet.
 func notCancelled(name resourcename.Execution, e *runpb.Execution, err error) (summary, detail string) {
 	return "Execution has not ended", fmt.Sprintf(

@@ -50,12 +50,16 @@ func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, r
 // that has the same execution: JSON, random.
 const ownerKey = "owner"
 
+// plannerKey names, in the private state of a plan, the configured provider that
+// made it: see mayCancel. No resource keeps it.
+const plannerKey = "planner"
+
 // allClaims holds one *claims for each configured provider. Terraform makes a
 // new Resource for every call, so that it cannot hold them.
 var allClaims sync.Map
 
 func claimsOf(d *providerdata.Data) *claims {
-	c, _ := allClaims.LoadOrStore(d, &claims{})
+	c, _ := allClaims.LoadOrStore(d, &claims{planner: strconv.Quote(rand.Text())})
 	return c.(*claims) //nolint:forcetypeassert // nothing else is stored
 }
 
@@ -103,6 +107,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	// Before anything is waited for: what runs is never lost by an error below.
 	publish(nil)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, ownerKey, []byte(owner))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, plannerKey, nil)...)
 
 	w := watcher{api: r.data.Client, clock: r.data.Clock}
 	e, stopped := w.until(ctx, name, e, limit-r.data.Clock.Since(begin), goal(plan.WaitFor.ValueString()))
@@ -142,6 +147,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, name)...)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, plannerKey, nil)...)
 }
 
 // setIdentity fills the identity in, for a Terraform that has asked for one.

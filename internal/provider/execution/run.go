@@ -185,6 +185,9 @@ type claims struct {
 	mu    sync.Mutex
 	gates map[string]chan struct{}
 	taken map[resourcename.Execution]string // by whom
+	// planner names this configured provider in the plans that it makes: JSON,
+	// random. It never changes.
+	planner string
 }
 
 // enter waits for the one place at a job's gate. release leaves it.

@@ -5,13 +5,9 @@ package execution
 
 import (
 	"context"
-	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -25,9 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
 
 // The values of wait_for.
@@ -81,18 +75,18 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Arguments that replace the job's for this run. An empty list runs the container without arguments. A change runs the job again.",
 				ElementType:         types.StringType,
 				Optional:            true,
-				Validators:          []validator.List{listvalidator.NoNullValues()},
+				Validators:          []validator.List{noNulls{}},
 			},
 			"env": schema.MapAttribute{
 				MarkdownDescription: "Environment variables that are added to the job's for this run; an existing one is overridden. Needs the permission `run.jobs.runWithOverrides`, as every run by this provider does. A change runs the job again.",
 				ElementType:         types.StringType,
 				Optional:            true,
-				Validators:          []validator.Map{mapvalidator.KeysAre(isEnvName), mapvalidator.NoNullValues()},
+				Validators:          []validator.Map{mapvalidator.KeysAre(isEnvName), noNulls{}},
 			},
 			"task_count": schema.Int64Attribute{
 				MarkdownDescription: "Number of tasks of this run instead of the job's. A change runs the job again.",
 				Optional:            true,
-				Validators:          []validator.Int64{int64validator.Between(1, math.MaxInt32)},
+				Validators:          []validator.Int64{taskCount{}},
 			},
 			"task_timeout": schema.StringAttribute{
 				MarkdownDescription: "Timeout of one attempt of a task for this run instead of the job's, such as `\"90m\"`. A change runs the job again.",
@@ -112,7 +106,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(waitStarted),
-				Validators:          []validator.String{stringvalidator.OneOf(waitCreated, waitStarted, waitCompleted)},
+				Validators:          []validator.String{isWait},
 			},
 			"allow_concurrent": schema.BoolAttribute{
 				MarkdownDescription: "Run the job although another execution of it is unfinished. Both write to the same checkpoint folder unless the program keeps them apart. Default: `false`.",
@@ -121,7 +115,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Default:             booldefault.StaticBool(false),
 			},
 			"cancel_on_destroy": schema.BoolAttribute{
-				MarkdownDescription: "Destroying or replacing this resource cancels an execution that still runs, and waits until it has ended. Read from the state: apply the change before the destroy. Default: `false`, which refuses the destroy.",
+				MarkdownDescription: "Destroying or replacing this resource cancels an execution that still runs, and waits until it has ended. Read from the state: apply the change before the destroy. A replacement with `create_before_destroy` never cancels, because its old object (Terraform calls it deposed) and the new one may be the same run, also after an apply that was interrupted: the old object is dropped, and where the new one has not visibly taken its execution over a warning names the command that cancels it. Default: `false`, which refuses the destroy.",
 				Optional:            true,
 				Computed:            true,
 				Default:             booldefault.StaticBool(false),
@@ -184,12 +178,3 @@ func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRe
 		"name":     identityschema.StringAttribute{RequiredForImport: true, Description: "Name of the execution within the job."},
 	}}
 }
-
-// isJob checks the form only: the parts that a short form leaves out come from
-// the provider, which a validator does not know.
-var isJob = value.Parses("the name of a job, or its full name projects/P/locations/L/jobs/J", "Invalid job", func(s string) error {
-	_, err := resourcename.ParseJob(s, resourcename.Defaults{Project: "project", Location: "location"})
-	return err
-})
-
-var isEnvName = value.Parses("the name of an environment variable that is not reserved", "Invalid environment variable", resilience.CheckEnvName)
