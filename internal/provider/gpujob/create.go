@@ -101,6 +101,7 @@ func (w *work) account(ctx context.Context, plan *Model) bool {
 	w.fresh = account.GetEmail()
 	w.state.ServiceAccountID = plan.ServiceAccountID
 	w.state.ServiceAccountUniqueID = types.StringValue(account.GetUniqueId())
+	w.note.forget(plan.ServiceAccountID.ValueString())
 	w.save(ctx)
 	return true
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
-// Delete removes the job, then what its account was granted, then the account.
+// Delete removes the job, then what its account was granted, then the account
+// and any other that a failed change left.
 // Each step finds out by itself that there is nothing left to do.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state Model
@@ -28,15 +29,19 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	defer cancel()
 
 	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), cancel: state.CancelRunningExecutions.ValueBool(),
-		store: func(ctx context.Context, m Model, _ note) diag.Diagnostics { return resp.State.Set(ctx, m) }}
+		note: readNote(ctx, req.Private, &resp.Diagnostics),
+		store: func(ctx context.Context, m Model, n note) diag.Diagnostics {
+			diags := resp.State.Set(ctx, m)
+			diags.Append(n.write(ctx, resp.Private)...)
+			return diags
+		}}
 	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) {
 		return
 	}
-	revoked := w.revoke(ctx, w.held)
-	if !revoked || state.ServiceAccountUniqueID.IsNull() {
+	if !w.revoke(ctx, w.held) || known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
 		return
 	}
-	w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString())
+	w.dropLeftovers(ctx, w.note.Accounts)
 }
 
 // deleteJob deletes the job, if it is the one that the state knows or one that

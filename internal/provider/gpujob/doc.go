@@ -62,4 +62,6 @@
 //	    |                          |                   |                 |   on Google Cloud, nor the other way round
 //	25  | job of somebody else     | everything        | uid unknown,    | update refused; destroy removes account and
 //	    |   under the name         |                   |   warns         |   grants, the job is left alone
+//	26  | an account more, of a    | everything, the   | effective_labels| job settled first, then that account's grants
+//	    |   change that failed     |   account noted   |   unknown       |   and the account; a destroy does the same
 package gpujob

@@ -27,6 +27,24 @@ type note struct {
 	// Unready is true when the job is as configured and Cloud Run could not set
 	// it up: the next apply sends it again.
 	Unready bool `json:",omitempty"`
+	// Accounts are further accounts that this resource made: a change of the
+	// account that did not come to its end has two, and the state holds one.
+	Accounts []ownedAccount `json:",omitempty"`
+}
+
+// ownedAccount is an account that this resource made.
+type ownedAccount struct{ ID, UniqueID string }
+
+// leftovers are the noted accounts that a plan does not use.
+func (n *note) leftovers(plan *Model) []ownedAccount {
+	return slices.DeleteFunc(slices.Clone(n.Accounts), func(a ownedAccount) bool {
+		return plan.owned() && a.ID == plan.ServiceAccountID.ValueString()
+	})
+}
+
+// forget takes the accounts of an id out of the note.
+func (n *note) forget(id string) {
+	n.Accounts = slices.DeleteFunc(slices.Clone(n.Accounts), func(a ownedAccount) bool { return a.ID == id })
 }
 
 type privateReader interface {

@@ -63,7 +63,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	case state == nil:
 	case len(replaced) > 0 || !plan.Name.Equal(state.Name):
 		r.warnRunning(ctx, state, "The replacement", &resp.Diagnostics)
-	case r.revokes(ctx, state, &plan, &resp.Diagnostics):
+	case len(n.leftovers(&plan)) > 0 || r.revokes(ctx, state, &plan, &resp.Diagnostics):
 		r.warnRunning(ctx, state, "The update", &resp.Diagnostics)
 	}
 }
@@ -87,9 +87,10 @@ func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
 	p.labels()
 	p.plan.UID = p.kept(func(m *Model) types.String { return m.UID })
 	p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
-	if p.state != nil && !p.plan.UID.IsUnknown() && !p.note.Unready && !p.state.EffectiveLabels.IsNull() && p.plan.TerraformLabels.Equal(p.state.TerraformLabels) {
+	if p.state != nil && !p.plan.UID.IsUnknown() && !p.note.Unready && len(p.note.leftovers(p.plan)) == 0 && !p.state.EffectiveLabels.IsNull() && p.plan.TerraformLabels.Equal(p.state.TerraformLabels) {
 		// Whatever is to be sent is seen elsewhere. A job that could not be set
-		// up is sent again, and this attribute is where the plan shows it.
+		// up is sent again, and an account that a failed change left is deleted:
+		// this attribute is where the plan shows both.
 		p.plan.EffectiveLabels = p.state.EffectiveLabels
 	}
 	p.grants(ctx, diags)

@@ -6,6 +6,7 @@ package gpujob
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -45,7 +46,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	m.Grants = grantSet(held)
-	if m.UID.IsNull() && m.ServiceAccountUniqueID.IsNull() && len(held) == 0 {
+	n.Accounts = r.stillThere(ctx, m.Project.ValueString(), n.Accounts)
+	if m.UID.IsNull() && m.ServiceAccountUniqueID.IsNull() && len(held) == 0 && len(n.Accounts) == 0 {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -102,6 +104,15 @@ func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.
 		m.ServiceAccountUniqueID = types.StringNull()
 	}
 	return true
+}
+
+// stillThere drops the noted accounts that are gone. One that cannot be read
+// stays in the note.
+func (r *Resource) stillThere(ctx context.Context, project string, accounts []ownedAccount) []ownedAccount {
+	return slices.DeleteFunc(slices.Clone(accounts), func(a ownedAccount) bool {
+		_, err := r.data.Client.GetServiceAccount(ctx, project, a.UniqueID)
+		return gcp.IsNotFound(err)
+	})
 }
 
 // stillGranted drops the grants that the policies no longer have. Where a policy

@@ -5,6 +5,7 @@ package gpujob
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -56,17 +57,21 @@ type change struct {
 	// dropAccount is the unique id of an owned account that is not used any
 	// more; empty for none.
 	dropAccount string
+	// leftovers are accounts of changes that did not come to their end, and
+	// that are not used.
+	leftovers []ownedAccount
 }
 
 // difference compares state and plan.
 func (w *work) difference(ctx context.Context, state, plan *Model) change {
 	desired, _ := plan.desiredGrants(ctx, w.diags)
 	c := change{
-		job:     plan.UID.IsUnknown() || w.note.Unready || !sameRequest(ctx, state, plan, w.diags),
-		account: plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
-		give:    without(without(desired, w.held), w.note.Present),
-		revoke:  without(w.held, desired),
-		bucket:  newBucket(state.checkpoint(ctx, w.diags), plan.checkpoint(ctx, w.diags)),
+		job:       plan.UID.IsUnknown() || w.note.Unready || !sameRequest(ctx, state, plan, w.diags),
+		account:   plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
+		give:      without(without(desired, w.held), w.note.Present),
+		revoke:    without(w.held, desired),
+		leftovers: w.note.leftovers(plan),
+		bucket:    newBucket(state.checkpoint(ctx, w.diags), plan.checkpoint(ctx, w.diags)),
 	}
 	if known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
 		c.dropAccount = state.ServiceAccountUniqueID.ValueString()
@@ -88,7 +93,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	if w.diags.HasError() {
 		return
 	}
-	takes := len(c.revoke) > 0 || c.dropAccount != ""
+	takes := len(c.revoke) > 0 || c.dropAccount != "" || len(c.leftovers) > 0
 	if (takes || !known(state.UID)) && !w.checkOwner(ctx) {
 		return
 	}
@@ -116,7 +121,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	}
 	// An account goes after its roles: the policy of a bucket names a deleted one
 	// otherwise, and that name cannot be revoked.
-	if !w.revoke(ctx, c.revoke) || c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) {
+	if !w.revoke(ctx, c.revoke) || c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) || !w.dropLeftovers(ctx, c.leftovers) {
 		// The state keeps what is still there, so that the next apply removes it.
 		return
 	}
@@ -133,8 +138,8 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 }
 
 // newAccount makes the owned account. While an old one of another name is still
-// to be removed the state goes on knowing that one: this one is found again by
-// its marker, the old one would be lost.
+// to be removed the state goes on knowing that one, and this one is noted, so
+// that it is not lost when the change fails and is not tried again.
 func (w *work) newAccount(ctx context.Context, plan *Model, replaces bool) bool {
 	if !replaces {
 		return w.account(ctx, plan)
@@ -145,6 +150,25 @@ func (w *work) newAccount(ctx context.Context, plan *Model, replaces bool) bool 
 		return false
 	}
 	w.fresh = account.GetEmail()
+	w.note.forget(plan.ServiceAccountID.ValueString())
+	w.note.Accounts = append(w.note.Accounts, ownedAccount{plan.ServiceAccountID.ValueString(), account.GetUniqueId()})
+	w.save(ctx)
+	return true
+}
+
+// dropLeftovers deletes noted accounts, and only those very ones. Their roles
+// are among the grants of the state, and were revoked before.
+func (w *work) dropLeftovers(ctx context.Context, accounts []ownedAccount) bool {
+	for _, a := range accounts {
+		err := w.r.data.Client.DeleteServiceAccount(ctx, w.state.Project.ValueString(), a.UniqueID)
+		if err != nil && !gcp.IsNotFound(err) {
+			w.fail("service_account_id", "Cannot delete the service account", err, fmt.Sprintf(
+				"The account %s is left of a change that failed. It is remembered, and the next apply tries again.", a.ID))
+			return false
+		}
+		w.note.forget(a.ID)
+		w.save(ctx)
+	}
 	return true
 }
 
