@@ -24,6 +24,7 @@ type Terraform struct {
 	path      string
 	processes string
 	env       []string
+	plans     int // made so far
 }
 
 const requiredProviders = `terraform {
@@ -133,28 +134,36 @@ func (tf *Terraform) Run(args ...string) *Result {
 	return tf.Start(args...).Wait()
 }
 
-// Plan is a plan, as a result and as data.
+// Plan is a plan, as a result and, on demand, as data.
 type Plan struct {
 	*Result
-	// JSON is the plan; nil when there is none because of an error.
-	JSON *tfjson.Plan
+	tf   *Terraform
+	file string
+	data *tfjson.Plan
 }
 
 // Plan plans. The exit code is 0 for an empty plan, 2 for one with changes and
 // 1 for an error.
 func (tf *Terraform) Plan(args ...string) *Plan {
 	tf.t.Helper()
-	file := filepath.Join(tf.Dir, "acctest.tfplan")
-	p := &Plan{Result: tf.Run(append([]string{"plan", "-no-color", "-detailed-exitcode", "-out", file}, args...)...)}
-	if p.Code == 1 {
-		return p
+	tf.plans++
+	file := filepath.Join(tf.Dir, fmt.Sprintf("acctest-%d.tfplan", tf.plans))
+	return &Plan{Result: tf.Run(append([]string{"plan", "-no-color", "-detailed-exitcode", "-out", file}, args...)...), tf: tf, file: file}
+}
+
+// JSON returns the plan as data; nil when there is none because of an error. It
+// takes one more command, which most tests can do without.
+func (p *Plan) JSON() *tfjson.Plan {
+	p.t.Helper()
+	if p.Code == 1 || p.data != nil {
+		return p.data
 	}
-	shown := tf.Run("show", "-json", file)
-	p.JSON = &tfjson.Plan{}
-	if err := json.Unmarshal([]byte(shown.Stdout), p.JSON); err != nil {
-		tf.t.Fatalf("the plan cannot be read: %v\n%s", err, shown.Output())
+	shown := p.tf.Run("show", "-json", p.file)
+	p.data = &tfjson.Plan{}
+	if err := json.Unmarshal([]byte(shown.Stdout), p.data); err != nil {
+		p.t.Fatalf("the plan cannot be read: %v\n%s", err, shown.Output())
 	}
-	return p
+	return p.data
 }
 
 // IsEmpty fails the test when the plan changes anything, and shows it.
@@ -169,10 +178,12 @@ func (p *Plan) IsEmpty() *Plan {
 // Actions returns what the plan does with a resource: "no-op", "create",
 // "update", "delete,create" and so on; "" when the plan does not have it.
 func (p *Plan) Actions(address string) string {
-	if p.JSON == nil {
+	p.t.Helper()
+	plan := p.JSON()
+	if plan == nil {
 		return ""
 	}
-	for _, c := range p.JSON.ResourceChanges {
+	for _, c := range plan.ResourceChanges {
 		if c.Address == address && c.Change != nil {
 			words := make([]string, len(c.Change.Actions))
 			for i, a := range c.Change.Actions {
