@@ -29,43 +29,6 @@ const (
 	PlanProbability = 0.99
 )
 
-// Stage is a Cloud Run launch stage.
-type Stage string
-
-// The launch stages, from the most to the least permissive.
-const (
-	StageAlpha Stage = "ALPHA"
-	StageBeta  Stage = "BETA"
-	StageGA    Stage = "GA"
-)
-
-// permits tells whether a job of stage s may use features of stage need.
-func (s Stage) permits(need Stage) bool {
-	rank := map[Stage]int{StageGA: 0, StageBeta: 1, StageAlpha: 2}
-	return rank[s] >= rank[need]
-}
-
-// LowestStage returns the lowest launch stage that a job of this GPU type and
-// timeout needs, and the feature that needs it (empty for GA).
-func LowestStage(gpuType string, timeout time.Duration) (stage Stage, feature string) {
-	if HasGPU(gpuType) && timeout > MaxGPUTimeoutGA {
-		return StageBeta, fmt.Sprintf("a GPU task timeout of %s (above %s)", FormatDuration(timeout), FormatDuration(MaxGPUTimeoutGA))
-	}
-	return StageGA, ""
-}
-
-// CheckLaunchStage warns of a configured stage that does not permit a feature in
-// use, and names the feature.
-func CheckLaunchStage(configured Stage, gpuType string, timeout time.Duration) []Finding {
-	need, feature := LowestStage(gpuType, timeout)
-	if configured.permits(need) {
-		return nil
-	}
-	return []Finding{{LaunchStage, fmt.Sprintf(
-		"launch_stage is %q, but %s needs %q by the table of %s. Cloud Run may refuse the job. Remove launch_stage (the lowest stage that is needed is then sent) or write %q.",
-		configured, feature, need, TableDate, need)}}
-}
-
 // CheckTimeout refuses a timeout above the platform's maximum and warns of one
 // above the documented maximum for GPU tasks.
 func CheckTimeout(gpuType string, timeout time.Duration) []Finding {

@@ -68,26 +68,6 @@ func TestCheckCounts(t *testing.T) {
 	compare(t, "two hours without checkpoint", CheckLongTask(2*time.Hour, false), want{TimeoutWithoutCheckpoint, "task_timeout is 2h and the job has no checkpoint"})
 }
 
-func TestLaunchStages(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		gpu     string
-		timeout time.Duration
-		want    Stage
-	}{
-		{NvidiaL4, time.Hour, StageGA}, {NvidiaL4, time.Hour + 1, StageBeta}, {NvidiaRTXPro6000, 12 * time.Hour, StageBeta}, {NoGPU, 168 * time.Hour, StageGA},
-	} {
-		if got, feature := LowestStage(c.gpu, c.timeout); got != c.want || (feature == "") != (got == StageGA) {
-			t.Errorf("%s %s: %s %q", c.gpu, c.timeout, got, feature)
-		}
-	}
-	// case 16
-	compare(t, "GA with a long GPU timeout", CheckLaunchStage(StageGA, NvidiaL4, 2*time.Hour),
-		want{LaunchStage, `launch_stage is "GA", but a GPU task timeout of 2h (above 1h) needs "BETA"`})
-	compare(t, "ALPHA permits BETA", CheckLaunchStage(StageAlpha, NvidiaL4, 2*time.Hour))
-	compare(t, "GA without need", CheckLaunchStage(StageGA, NvidiaL4, time.Hour))
-}
-
 func TestCheckCheckpointInterval(t *testing.T) {
 	t.Parallel()
 	m := time.Minute

@@ -99,7 +99,7 @@ func (c *planCheck) gpu() {
 		c.report(resilience.CheckZonalRedundancy(gpu, c.plan.GPUZonalRedundancy.ValueBool()))
 	}
 	if known(c.plan.LaunchStage) && c.changed(gpuType, taskTimeout, func(m *Model) attr.Value { return m.LaunchStage }) {
-		c.report(resilience.CheckLaunchStage(resilience.Stage(c.plan.LaunchStage.ValueString()), gpu, c.plan.timeout()))
+		c.report(resilience.CheckLaunchStage(resilience.Stage(c.plan.LaunchStage.ValueString()), c.plan.features()))
 	}
 }
 

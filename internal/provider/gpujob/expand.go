@@ -103,12 +103,17 @@ func stageToSend(m *Model, live api.LaunchStage) api.LaunchStage {
 	if known(m.LaunchStage) {
 		return api.LaunchStage(api.LaunchStage_value[m.LaunchStage.ValueString()])
 	}
-	need, _ := resilience.LowestStage(m.GPUType.ValueString(), m.timeout())
+	need, _ := resilience.LowestStage(m.features())
 	stage := api.LaunchStage(api.LaunchStage_value[string(need)])
 	if stageRank(live) > stageRank(stage) {
 		return live
 	}
 	return stage
+}
+
+// features is what decides about the launch stage.
+func (m *Model) features() resilience.Features {
+	return resilience.Features{GPU: m.GPUType.ValueString(), Timeout: m.timeout()}
 }
 
 // stageRank orders launch stages from the least to the most permissive.
