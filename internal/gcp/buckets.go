@@ -75,14 +75,5 @@ func (c *Client) DeleteBucket(ctx context.Context, name string) error {
 
 // BucketPermissions returns which of the permissions the caller has on the bucket.
 func (c *Client) BucketPermissions(ctx context.Context, bucket string, perms []string) ([]string, error) {
-	k := &call{op: "test the permissions on bucket", resource: bucket, kind: read}
-	var granted []string
-	err := c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) error {
-		answer, err := api.Buckets.TestIamPermissions(bucket, perms).Context(ctx).Do()
-		if err == nil {
-			granted = answer.Permissions
-		}
-		return err
-	})
-	return granted, err
+	return c.bucketPermissions(ctx, bucket, perms)
 }

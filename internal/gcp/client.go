@@ -15,6 +15,7 @@ import (
 
 	iamadmin "cloud.google.com/go/iam/admin/apiv1"
 	run "cloud.google.com/go/run/apiv2"
+	secretmanager "cloud.google.com/go/secretmanager/apiv1"
 	"github.com/jonboulle/clockwork"
 	"golang.org/x/oauth2"
 	"google.golang.org/api/option"
@@ -59,13 +60,14 @@ type Client struct {
 	backoff  Backoff
 	timeout  time.Duration
 
-	runAt, iamAt, storageAt endpoint
-	emulator                bool
-	tls                     *tls.Config
+	runAt, iamAt, storageAt, secretsAt endpoint
+	emulator                           bool
+	tls                                *tls.Config
 
 	runAPI     func() (*runClients, error)
 	iamAPI     func() (*iamadmin.IamClient, error)
 	storageAPI func() (*storage.Service, error)
+	secretsAPI func() (*secretmanager.Client, error)
 
 	mu      sync.Mutex
 	closed  bool
@@ -104,6 +106,7 @@ func New(_ context.Context, o Options) (*Client, error) {
 	c.runAPI = sync.OnceValues(c.dialRun)
 	c.iamAPI = sync.OnceValues(c.dialIAM)
 	c.storageAPI = sync.OnceValues(c.dialStorage)
+	c.secretsAPI = sync.OnceValues(c.dialSecrets)
 	c.deleted.clock = c.clock
 	c.policies.client = c
 	return c, nil
@@ -115,18 +118,39 @@ func (c *Client) findEndpoints(o Options) error {
 		if err != nil {
 			return err
 		}
-		c.runAt, c.iamAt, c.storageAt, c.emulator = e, e, e, true
+		c.runAt, c.iamAt, c.storageAt, c.secretsAt, c.emulator = e, e, e, e, true
 		return nil
 	}
 	var errs [5]error
 	c.runAt, errs[0] = grpcEndpoint("run", o.Endpoints.Run, "https://run.googleapis.com")
 	c.iamAt, errs[1] = grpcEndpoint("iam", o.Endpoints.IAM, "https://iam.googleapis.com")
 	c.storageAt, errs[2] = parseEndpoint("storage", o.Endpoints.Storage, "https://storage.googleapis.com")
-	_, errs[3] = grpcEndpoint("secretmanager", o.Endpoints.SecretManager, "https://secretmanager.googleapis.com")
+	c.secretsAt, errs[3] = grpcEndpoint("secretmanager", o.Endpoints.SecretManager, "https://secretmanager.googleapis.com")
 	_, errs[4] = grpcEndpoint("logging", o.Endpoints.Logging, "https://logging.googleapis.com")
 	// Google is reached over TLS only, so a set of plain endpoints of this machine is an emulator too.
 	c.emulator = c.runAt.plain && c.iamAt.plain && c.storageAt.plain
-	return errors.Join(errs[:]...)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	return c.secretsOfSameWorld(o.Endpoints.SecretManager)
+}
+
+// secretsOfSameWorld keeps the secrets in the world of the jobs: a grant that was made on a secret of Google's is not looked for on an
+// emulator, found missing and forgotten, nor the other way round. The emulator serves everything on one port, so that the secrets of a
+// configuration that does not name their endpoint are where its jobs are.
+func (c *Client) secretsOfSameWorld(configured string) error {
+	switch {
+	case c.emulator == c.secretsAt.plain:
+		return nil
+	case !c.emulator:
+		return fmt.Errorf("the secretmanager endpoint %q is an emulator's, but those of run, iam and storage are not all: "+
+			"set all four to the emulator, or none", configured)
+	case configured == "":
+		c.secretsAt = c.runAt
+		return nil
+	}
+	return fmt.Errorf("the secretmanager endpoint %q is not an emulator's, but those of run, iam and storage are: "+
+		"leave it out, or set it to the emulator, too", configured)
 }
 
 // Emulator reports whether the client talks to the emulator and not to Google Cloud.
@@ -212,6 +236,19 @@ func (c *Client) dialIAM() (*iamadmin.IamClient, error) {
 		return nil, err
 	}
 	client.CallOptions = &iamadmin.IamCallOptions{}
+	return client, nil
+}
+
+func (c *Client) dialSecrets() (*secretmanager.Client, error) {
+	conn, err := c.dial(c.secretsAt)
+	if err != nil {
+		return nil, err
+	}
+	client, err := secretmanager.NewClient(context.Background(), option.WithGRPCConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	client.CallOptions = &secretmanager.CallOptions{}
 	return client, nil
 }
 

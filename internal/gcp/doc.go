@@ -1,9 +1,9 @@
 // Copyright (c) The resilientjob authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package gcp is the provider's client of Google Cloud: Cloud Run jobs, IAM service accounts and Cloud Storage buckets with their
-// policies. It knows nothing of Terraform. Beside the emulator it is the only place that imports Google's client libraries; callers see
-// the API's own messages (runpb, adminpb, storage/v1), never a client.
+// Package gcp is the provider's client of Google Cloud: Cloud Run jobs, IAM service accounts, Cloud Storage buckets with their policies,
+// and the policies of secrets; never a secret's payload. It knows nothing of Terraform. Beside the emulator it is the only place that imports Google's client libraries; callers see
+// the API's own messages (runpb, adminpb, storage/v1, secretmanagerpb), never a client.
 //
 // Its main rules:
 //

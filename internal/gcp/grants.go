@@ -16,7 +16,7 @@ const policyBudget = 2 * time.Minute
 
 // Grant is one role for one member on one resource.
 type Grant struct {
-	Resource string // "projects/_/buckets/B"
+	Resource string // "projects/_/buckets/B" or "projects/P/secrets/S"
 	Role     string // "roles/storage.objectUser"
 	Member   string // "serviceAccount:EMAIL"
 }
@@ -44,7 +44,7 @@ func (c *Client) HasMember(ctx context.Context, g Grant) (bool, error) {
 // changePolicy hands a change to the resource's writer. A change whose account is not visible yet waits here, outside of the writer, so
 // that it does not hold up the changes of others.
 func (c *Client) changePolicy(ctx context.Context, change *policyChange, opts []Option) (bool, error) {
-	k := (&call{to: &c.storageAt}).apply(opts)
+	k := (&call{}).apply(opts)
 	pauses := c.backoff.Start()
 	ambiguous := false
 	for {

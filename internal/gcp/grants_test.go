@@ -386,7 +386,8 @@ func TestPolicyInterrupted(t *testing.T) {
 func TestGrantResource(t *testing.T) {
 	t.Parallel()
 	client, _ := newStorageClient(t, http.NotFoundHandler())
-	for _, resource := range []string{"", "ckpt", "projects/_/buckets/", "projects/_/buckets/a/b", "projects/p/secrets/s"} {
+	for _, resource := range []string{"", "ckpt", "projects/_/buckets/", "projects/_/buckets/a/b", "projects/p/buckets/b",
+		"projects/p/secrets/", "projects/_/secrets/s", "projects//secrets/s", "projects/p/locations/us-central1/secrets/s", "projects/p/secrets/s/versions/1"} {
 		if _, err := client.AddMember(t.Context(), Grant{Resource: resource, Role: viewer, Member: account}); !IsInvalid(err) || IsAmbiguous(err) {
 			t.Errorf("%q: %v", resource, err)
 		}

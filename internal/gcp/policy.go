@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/api/storage/v1"
 	"google.golang.org/grpc/codes"
 )
 
@@ -99,67 +98,57 @@ func (p *policy) drop(match func(binding, string) bool) bool {
 
 // readPolicy reads the policy of a resource.
 func (c *Client) readPolicy(ctx context.Context, resource string) (*policy, error) {
-	bucket, err := bucketOf(resource)
+	of, err := policyOwnerOf(resource)
 	if err != nil {
 		return nil, err
 	}
-	k := &call{op: "read the IAM policy of bucket", resource: bucket, kind: read}
-	var p *policy
-	err = c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) error {
-		answer, err := api.Buckets.GetIamPolicy(bucket).OptionsRequestedPolicyVersion(policyVersion).Context(ctx).Do()
-		if err != nil {
-			return err
-		}
-		p = fromBucketPolicy(answer)
-		return nil
-	})
-	return p, err
+	if of.bucket != "" {
+		return c.readBucketPolicy(ctx, of.bucket)
+	}
+	return c.readSecretPolicy(ctx, of.secret)
 }
 
 // writePolicy writes a policy that was read before; the etag in it makes the API refuse it when somebody else wrote in between, and makes
 // it harmless to send it twice.
 func (c *Client) writePolicy(ctx context.Context, resource string, p *policy) error {
-	bucket, err := bucketOf(resource)
+	of, err := policyOwnerOf(resource)
 	if err != nil {
 		return err
 	}
-	k := &call{op: "change the IAM policy of bucket", resource: bucket, kind: once, conflict: codes.Aborted}
-	return c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) error {
-		_, err := api.Buckets.SetIamPolicy(bucket, toBucketPolicy(p)).Context(ctx).Do()
-		return err
-	})
+	if of.bucket != "" {
+		return c.writeBucketPolicy(ctx, of.bucket, p)
+	}
+	return c.writeSecretPolicy(ctx, of.secret, p)
 }
 
-// bucketOf returns the bucket of a grant's resource, "projects/_/buckets/B".
-func bucketOf(resource string) (string, error) {
-	name, ok := strings.CutPrefix(resource, bucketResource(""))
-	if !ok || name == "" || strings.Contains(name, "/") {
-		return "", &Error{Op: "grant a role on", Resource: resource, Code: codes.InvalidArgument,
-			Message: "only buckets are supported, written as projects/_/buckets/NAME", unsent: true}
+// Permissions returns which of the permissions the caller has on a bucket or a secret, named as in [Grant]. Of a secret that does not exist
+// nobody has any: the answer is empty, and no error.
+func (c *Client) Permissions(ctx context.Context, resource string, perms []string) ([]string, error) {
+	of, err := policyOwnerOf(resource)
+	if err != nil {
+		return nil, err
 	}
-	return name, nil
+	if of.bucket != "" {
+		return c.bucketPermissions(ctx, of.bucket, perms)
+	}
+	return c.secretPermissions(ctx, of.secret, perms)
 }
 
-func fromBucketPolicy(answer *storage.Policy) *policy {
-	p := &policy{etag: answer.Etag}
-	for _, b := range answer.Bindings {
-		converted := binding{role: b.Role, members: b.Members}
-		if x := b.Condition; x != nil {
-			converted.condition = &condition{title: x.Title, description: x.Description, expression: x.Expression, location: x.Location}
-		}
-		p.bindings = append(p.bindings, converted)
-	}
-	return p
+// policyOwner is the resource that a policy belongs to; one field is set.
+type policyOwner struct {
+	bucket string // its name alone
+	secret string // "projects/P/secrets/S"
 }
 
-func toBucketPolicy(p *policy) *storage.Policy {
-	out := &storage.Policy{Etag: p.etag, Version: policyVersion, Bindings: []*storage.PolicyBindings{}, ForceSendFields: []string{"Bindings"}}
-	for _, b := range p.bindings {
-		converted := &storage.PolicyBindings{Role: b.role, Members: b.members}
-		if x := b.condition; x != nil {
-			converted.Condition = &storage.Expr{Title: x.title, Description: x.description, Expression: x.expression, Location: x.location}
-		}
-		out.Bindings = append(out.Bindings, converted)
+// policyOwnerOf reads the name of a grant's resource.
+func policyOwnerOf(resource string) (policyOwner, error) {
+	switch parts := strings.Split(resource, "/"); {
+	case len(parts) != 4 || parts[0] != "projects" || parts[1] == "" || parts[3] == "":
+	case parts[2] == "buckets" && parts[1] == "_":
+		return policyOwner{bucket: parts[3]}, nil
+	case parts[2] == "secrets" && projectOf(resource) != "":
+		return policyOwner{secret: resource}, nil
 	}
-	return out
+	return policyOwner{}, &Error{Op: "use the IAM policy of", Resource: resource, Code: codes.InvalidArgument,
+		Message: "only buckets and secrets are supported, written as projects/_/buckets/NAME and projects/PROJECT/secrets/NAME", unsent: true}
 }

@@ -86,7 +86,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 					"run":           endpoint("the Cloud Run Admin API", "https://run.googleapis.com"),
 					"iam":           endpoint("the IAM API", "https://iam.googleapis.com"),
 					"storage":       endpoint("Cloud Storage", "https://storage.googleapis.com"),
-					"secretmanager": endpoint("Secret Manager, which nothing of this version calls yet", "https://secretmanager.googleapis.com"),
+					"secretmanager": endpoint("Secret Manager, called for the policies of the secrets that a job names, never for what is in them", "https://secretmanager.googleapis.com"),
 					"logging":       endpoint("Cloud Logging, which nothing of this version calls yet", "https://logging.googleapis.com"),
 				},
 			},
