@@ -17,6 +17,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 )
 
 // settleBudget is how long a create whose answer was lost is followed up.
@@ -29,7 +30,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, d := plan.Timeouts.Create(ctx, operationTimeout)
+	limit, d := plan.Timeouts.Create(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() {
 		return

@@ -41,18 +41,18 @@ func aModel(t *rapid.T, label string) Model {
 		ExpirePrefixes:            types.SetNull(types.StringType),
 		AbortIncompleteUploadDays: types.Int64Value(rapid.Int64Range(0, 3).Draw(t, label+" abort")),
 		Labels:                    types.MapNull(types.StringType),
-		TerraformLabels:           mapOf(all),
+		TerraformLabels:           value.MapOf(all),
 		UniformBucketLevelAccess:  types.BoolValue(true),
 		PublicAccessPrevention:    types.StringValue(enforced),
 		ForceDestroy:              types.BoolValue(rapid.Bool().Draw(t, label+" force")),
 		TimeCreated:               types.StringValue("2026-11-29T12:00:00Z"),
 	}
 	if len(own) > 0 || rapid.Bool().Draw(t, label+" empty labels") {
-		m.Labels = mapOf(own)
+		m.Labels = value.MapOf(own)
 	}
 	if rapid.Bool().Draw(t, label+" expire") {
 		m.ExpireAfterDays = types.Int64Value(rapid.Int64Range(1, 3).Draw(t, label+" days"))
-		m.ExpirePrefixes = setOf(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a/", "b/", "c"}), 1, 3, rapid.ID[string]).Draw(t, label+" prefixes"))
+		m.ExpirePrefixes = value.SetOf(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a/", "b/", "c"}), 1, 3, rapid.ID[string]).Draw(t, label+" prefixes"))
 	}
 	m.identify()
 	return m
@@ -144,11 +144,11 @@ func TestUpdateReachesThePlan(t *testing.T) {
 			live = serve(t, live, patch)
 		}
 		want := plan
-		labels := texts(plan.TerraformLabels)
+		labels := value.Strings(plan.TerraformLabels)
 		if withOthers {
 			labels["foreign"] = "yes"
 		}
-		want.EffectiveLabels = mapOf(labels)
+		want.EffectiveLabels = value.MapOf(labels)
 		if d := cmp.Diff(want, flatten(live, &plan)); d != "" {
 			t.Fatal(d)
 		}
@@ -211,7 +211,7 @@ func TestTwoExpireRules(t *testing.T) {
 	}
 	live := &storage.Bucket{Lifecycle: &storage.BucketLifecycle{Rule: []*storage.BucketLifecycleRule{rule(3, "theirs/"), rule(7, "ours/")}}}
 	prior := blank(t.Context(), "ckpt")
-	prior.ExpireAfterDays, prior.ExpirePrefixes = types.Int64Value(7), setOf([]string{"ours/"})
+	prior.ExpireAfterDays, prior.ExpirePrefixes = types.Int64Value(7), value.SetOf([]string{"ours/"})
 	state := flatten(live, &prior)
 	if state.ExpireAfterDays.ValueInt64() != 7 {
 		t.Fatalf("expire_after_days = %s", state.ExpireAfterDays)

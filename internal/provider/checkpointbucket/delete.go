@@ -15,6 +15,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 )
 
 // countLimit bounds the counting of objects for an error message.
@@ -31,7 +32,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, d := state.Timeouts.Delete(ctx, operationTimeout)
+	limit, d := state.Timeouts.Delete(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return

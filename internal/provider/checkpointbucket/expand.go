@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"google.golang.org/api/storage/v1"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/managedmap"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // expandCreate makes the request for a new bucket. Every value of the plan that it uses is known.
@@ -17,7 +20,7 @@ func expandCreate(plan *Model) *storage.Bucket {
 		Name:             plan.Name.ValueString(),
 		Location:         plan.Location.Canonical(),
 		StorageClass:     plan.StorageClass.ValueString(),
-		Labels:           texts(plan.TerraformLabels),
+		Labels:           value.Strings(plan.TerraformLabels),
 		IamConfiguration: expandAccess(),
 		SoftDeletePolicy: expandSoftDelete(plan),
 	}
@@ -81,38 +84,25 @@ func expandSoftDelete(plan *Model) *storage.BucketSoftDeletePolicy {
 
 // expandLabels sets the managed labels that differ, and takes away those that are managed no longer.
 func expandLabels(b *storage.Bucket, plan, state *Model, live *storage.Bucket) bool {
-	want, had := texts(plan.TerraformLabels), texts(state.TerraformLabels)
-	changed := false
-	for k, v := range want {
-		if old, ok := live.Labels[k]; !ok || old != v {
-			if b.Labels == nil {
-				b.Labels = map[string]string{}
-			}
-			b.Labels[k], changed = v, true
-		}
+	set, gone := managedmap.Changes(live.Labels, state.TerraformLabels, plan.TerraformLabels)
+	b.Labels = set
+	for _, k := range gone {
+		b.NullFields = append(b.NullFields, "Labels."+k)
 	}
-	for k := range had {
-		_, wanted := want[k]
-		_, there := live.Labels[k]
-		if !wanted && there {
-			b.NullFields, changed = append(b.NullFields, "Labels."+k), true
-		}
-	}
-	slices.Sort(b.NullFields)
-	if len(b.NullFields) > 0 {
+	if len(gone) > 0 {
 		// Without it a map that holds nothing but nulls is left out.
 		b.ForceSendFields = append(b.ForceSendFields, "Labels")
 	}
-	return changed
+	return len(set)+len(gone) > 0
 }
 
 // expandRules makes the managed lifecycle rules.
 func expandRules(plan *Model) []*storage.BucketLifecycleRule {
 	var rules []*storage.BucketLifecycleRule
-	if known(plan.ExpireAfterDays) {
+	if value.Known(plan.ExpireAfterDays) {
 		rules = append(rules, &storage.BucketLifecycleRule{
 			Action:    &storage.BucketLifecycleRuleAction{Type: actionDelete},
-			Condition: &storage.BucketLifecycleRuleCondition{Age: plan.ExpireAfterDays.ValueInt64Pointer(), MatchesPrefix: prefixes(plan.ExpirePrefixes)},
+			Condition: &storage.BucketLifecycleRuleCondition{Age: plan.ExpireAfterDays.ValueInt64Pointer(), MatchesPrefix: value.Elements(plan.ExpirePrefixes)},
 		})
 	}
 	if days := plan.AbortIncompleteUploadDays.ValueInt64(); days > 0 {

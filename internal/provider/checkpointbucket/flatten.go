@@ -5,12 +5,12 @@ package checkpointbucket
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/api/storage/v1"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/managedmap"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -26,7 +26,7 @@ func flatten(b *storage.Bucket, prior *Model) Model {
 	m := *prior
 	m.identify()
 	m.Location = value.NewLocation(spelledLocation(b.Location, b.LocationType))
-	if known(prior.Location) && prior.Location.Canonical() == m.Location.Canonical() {
+	if value.Known(prior.Location) && prior.Location.Canonical() == m.Location.Canonical() {
 		m.Location = prior.Location
 	}
 	m.StorageClass = types.StringValue(b.StorageClass)
@@ -65,7 +65,7 @@ func softDeleteSeconds(b *storage.Bucket) int64 {
 
 func flattenSoftDelete(b *storage.Bucket, prior *Model) value.Duration {
 	d := time.Duration(softDeleteSeconds(b)) * time.Second
-	if known(prior.SoftDeleteRetention) {
+	if value.Known(prior.SoftDeleteRetention) {
 		if p, err := prior.SoftDeleteRetention.Duration(); err == nil && p == d {
 			return prior.SoftDeleteRetention
 		}
@@ -78,7 +78,7 @@ func flattenRules(m *Model, b *storage.Bucket, prior *Model) {
 	m.ExpireAfterDays, m.ExpirePrefixes = types.Int64Null(), types.SetNull(types.StringType)
 	if rule := expireRule(rules, prior); rule != nil {
 		m.ExpireAfterDays = types.Int64PointerValue(rule.Condition.Age)
-		m.ExpirePrefixes = setOf(rule.Condition.MatchesPrefix)
+		m.ExpirePrefixes = value.SetOf(rule.Condition.MatchesPrefix)
 	}
 	m.AbortIncompleteUploadDays = types.Int64Value(0)
 	if rule := abortRule(rules); rule != nil {
@@ -108,7 +108,7 @@ func expireRule(rules []*storage.BucketLifecycleRule, prior *Model) *storage.Buc
 		if first == nil {
 			first = rule
 		}
-		if known(prior.ExpireAfterDays) && *c.Age == prior.ExpireAfterDays.ValueInt64() && prior.ExpirePrefixes.Equal(setOf(c.MatchesPrefix)) {
+		if value.Known(prior.ExpireAfterDays) && *c.Age == prior.ExpireAfterDays.ValueInt64() && prior.ExpirePrefixes.Equal(value.SetOf(c.MatchesPrefix)) {
 			return rule
 		}
 	}
@@ -133,37 +133,9 @@ func onlyCondition(c, want *storage.BucketLifecycleRuleCondition) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// flattenLabels shows the live values of the managed labels. A managed label that is gone is left out, so that the plan brings it back.
+// flattenLabels shows the live values of the managed labels.
 func flattenLabels(m *Model, b *storage.Bucket, prior *Model) {
-	m.Labels = liveLabels(prior.Labels, b)
-	m.TerraformLabels = liveLabels(prior.TerraformLabels, b)
-	m.EffectiveLabels = mapOf(b.Labels)
-}
-
-func liveLabels(managed types.Map, b *storage.Bucket) types.Map {
-	if !known(managed) {
-		return managed
-	}
-	out := map[string]string{}
-	for k := range managed.Elements() {
-		if v, ok := b.Labels[k]; ok {
-			out[k] = v
-		}
-	}
-	return mapOf(out)
-}
-
-// importedLabels takes every label but those that the provider adds anyway and those that Google's own tools keep.
-func importedLabels(b *storage.Bucket, defaults map[string]string) types.Map {
-	out := map[string]string{}
-	for k, v := range b.Labels {
-		if d, ok := defaults[k]; ok && d == v || strings.HasPrefix(k, "goog-") {
-			continue
-		}
-		out[k] = v
-	}
-	if len(out) == 0 {
-		return types.MapNull(types.StringType)
-	}
-	return mapOf(out)
+	m.Labels = managedmap.Read(prior.Labels, b.Labels)
+	m.TerraformLabels = managedmap.Read(prior.TerraformLabels, b.Labels)
+	m.EffectiveLabels = value.MapOf(b.Labels)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
@@ -46,8 +47,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		prior.Project = types.StringValue(bucket.Project)
 	}
 	prior.ForceDestroy = types.BoolValue(false)
-	prior.Labels = importedLabels(live, r.data.DefaultLabels)
-	prior.TerraformLabels = mapOf(r.data.Labels(texts(prior.Labels)))
+	prior.Labels, prior.TerraformLabels = labels.Import(r.data, live.Labels)
 	m := flatten(live, &prior)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(r.noteWorld(ctx, resp.Private)...)

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -47,82 +48,33 @@ func blank(ctx context.Context, name string) Model {
 		AbortIncompleteUploadDays: types.Int64Null(), Labels: types.MapNull(types.StringType), TerraformLabels: types.MapNull(types.StringType),
 		EffectiveLabels: types.MapNull(types.StringType), UniformBucketLevelAccess: types.BoolNull(), PublicAccessPrevention: types.StringNull(),
 		ForceDestroy: types.BoolNull(), URL: types.StringNull(), TimeCreated: types.StringNull(),
-		Timeouts: timeouts.Value{Object: types.ObjectNull(timeoutTypes(ctx))},
+		Timeouts: timelimits.Null(ctx),
 	}
-}
-
-func timeoutTypes(ctx context.Context) map[string]attr.Type {
-	if t, ok := timeouts.Attributes(ctx, timeoutOptions).GetType().(attr.TypeWithAttributeTypes); ok {
-		return t.AttributeTypes()
-	}
-	return nil
 }
 
 // complete fills what the plan left open from what was read. Everything that the plan knew stays as planned.
 func complete(plan, read Model) Model {
 	m := plan
-	m.ID = filled(plan.ID, read.ID)
-	m.Project = filled(plan.Project, read.Project)
-	m.Location = filled(plan.Location, read.Location)
-	m.HierarchicalNamespace = filled(plan.HierarchicalNamespace, read.HierarchicalNamespace)
-	m.TerraformLabels = filled(plan.TerraformLabels, read.TerraformLabels)
-	m.EffectiveLabels = filled(plan.EffectiveLabels, read.EffectiveLabels)
-	m.URL = filled(plan.URL, read.URL)
-	m.TimeCreated = filled(plan.TimeCreated, read.TimeCreated)
+	m.ID = value.Filled(plan.ID, read.ID)
+	m.Project = value.Filled(plan.Project, read.Project)
+	m.Location = value.Filled(plan.Location, read.Location)
+	m.HierarchicalNamespace = value.Filled(plan.HierarchicalNamespace, read.HierarchicalNamespace)
+	m.TerraformLabels = value.Filled(plan.TerraformLabels, read.TerraformLabels)
+	m.EffectiveLabels = value.Filled(plan.EffectiveLabels, read.EffectiveLabels)
+	m.URL = value.Filled(plan.URL, read.URL)
+	m.TimeCreated = value.Filled(plan.TimeCreated, read.TimeCreated)
 	return m
 }
 
-func filled[T attr.Value](planned, read T) T {
-	if planned.IsUnknown() {
-		return read
-	}
-	return planned
-}
-
-func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
-
-// texts returns the elements of a known map of strings.
-func texts(m types.Map) map[string]string {
-	out := make(map[string]string, len(m.Elements()))
-	for k, v := range m.Elements() {
-		if s, ok := v.(types.String); ok {
-			out[k] = s.ValueString()
-		}
-	}
-	return out
-}
-
-func mapOf(m map[string]string) types.Map {
-	elements := make(map[string]attr.Value, len(m))
-	for k, v := range m {
-		elements[k] = types.StringValue(v)
-	}
-	return types.MapValueMust(types.StringType, elements)
-}
-
-// prefixes returns the elements of a known set of strings, sorted as the framework keeps them.
-func prefixes(s types.Set) []string {
-	var out []string
-	for _, v := range s.Elements() {
-		if p, ok := v.(types.String); ok {
-			out = append(out, p.ValueString())
-		}
-	}
-	return out
-}
-
-func setOf(items []string) types.Set {
-	elements := make([]attr.Value, 0, len(items))
-	for _, i := range items {
-		elements = append(elements, types.StringValue(i))
-	}
-	return types.SetValueMust(types.StringType, elements)
+// place returns where the bucket is.
+func (m *Model) place() placement.Place {
+	return placement.Place{Name: m.Name, Project: m.Project, Location: m.Location}
 }
 
 // identify sets what follows from the name.
 func (m *Model) identify() {
 	m.ID, m.URL = types.StringUnknown(), types.StringUnknown()
-	if known(m.Name) {
+	if value.Known(m.Name) {
 		m.ID, m.URL = m.Name, types.StringValue("gs://"+m.Name.ValueString())
 	}
 }

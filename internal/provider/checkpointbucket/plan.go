@@ -5,14 +5,14 @@ package checkpointbucket
 
 import (
 	"context"
-	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
@@ -55,7 +55,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.RequiresReplace.Append(p.moves()...)
+	resp.RequiresReplace.Append(p.plan.place().Replaces(p.was())...)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -66,7 +66,8 @@ type planner struct {
 }
 
 func (p *planner) compute(diagnostics *diag.Diagnostics) {
-	p.place(diagnostics)
+	place := placement.Plan(p.data, p.config.place(), p.plan.place(), p.was(), diagnostics)
+	p.plan.Project, p.plan.Location = place.Project, place.Location
 	if diagnostics.HasError() {
 		return
 	}
@@ -76,57 +77,21 @@ func (p *planner) compute(diagnostics *diag.Diagnostics) {
 	p.namespace(diagnostics)
 	p.labels()
 	p.plan.TimeCreated = types.StringUnknown()
-	if p.stays() && known(p.state.TimeCreated) {
+	if p.stays() && value.Known(p.state.TimeCreated) {
 		p.plan.TimeCreated = p.state.TimeCreated
 	}
 }
 
-// place fills project and location from the provider. A bucket that is there already stays where it is while the provider names no other
-// place.
-func (p *planner) place(diagnostics *diag.Diagnostics) {
-	if p.config.Project.IsNull() {
-		switch {
-		case p.data.Project != "":
-			p.plan.Project = types.StringValue(p.data.Project)
-		case p.state != nil:
-			p.plan.Project = p.state.Project
-		default:
-			p.data.DefaultProject(diagnostics, path.Root("project"))
-			p.plan.Project = types.StringUnknown()
-		}
-	}
-	if p.config.Location.IsNull() {
-		switch {
-		case p.state != nil && (p.data.Region == "" || p.state.Location.Canonical() == value.CanonicalLocation(p.data.Region)):
-			p.plan.Location = p.state.Location
-		case p.data.Region != "":
-			p.plan.Location = value.NewLocation(p.data.Region)
-		default:
-			p.data.DefaultLocation(diagnostics, path.Root("location"))
-			p.plan.Location = value.NewLocationUnknown()
-		}
-	}
-}
-
-// moves returns the attributes, beside the name, whose change makes a new bucket.
-func (p *planner) moves() path.Paths {
-	var out path.Paths
-	if p.state == nil {
-		return out
-	}
-	// An import by the bare name may not have known the project.
-	if known(p.state.Project) && !p.plan.Project.Equal(p.state.Project) {
-		out.Append(path.Root("project"))
-	}
-	if p.plan.Location.IsUnknown() || p.plan.Location.Canonical() != p.state.Location.Canonical() {
-		out.Append(path.Root("location"))
-	}
-	return out
-}
-
 // stays reports whether the plan is about the bucket of the state, and not about a new one.
-func (p *planner) stays() bool {
-	return p.state != nil && p.plan.Name.Equal(p.state.Name) && len(p.moves()) == 0
+func (p *planner) stays() bool { return p.plan.place().Stays(p.was()) }
+
+// was is the place of the state, nil where there is none.
+func (p *planner) was() *placement.Place {
+	if p.state == nil {
+		return nil
+	}
+	place := p.state.place()
+	return &place
 }
 
 // namespace decides about the hierarchical namespace: true for a new bucket, and for one that exists what it has.
@@ -139,7 +104,7 @@ func (p *planner) namespace(diagnostics *diag.Diagnostics) {
 		}
 	}
 	namespace := p.plan.HierarchicalNamespace
-	if stays && known(namespace) && !namespace.Equal(p.state.HierarchicalNamespace) {
+	if stays && value.Known(namespace) && !namespace.Equal(p.state.HierarchicalNamespace) {
 		has, remedy := "has no hierarchical namespace", "false"
 		if p.state.HierarchicalNamespace.ValueBool() {
 			has, remedy = "has a hierarchical namespace", "true"
@@ -162,18 +127,9 @@ func (p *planner) namespace(diagnostics *diag.Diagnostics) {
 
 // labels adds the provider's labels to the configured ones.
 func (p *planner) labels() {
+	p.plan.TerraformLabels = labels.PlanTerraform(p.data, p.plan.Labels)
 	p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
-	if p.plan.Labels.IsUnknown() || !p.data.Knows("default_labels") {
-		p.plan.TerraformLabels = types.MapUnknown(types.StringType)
-		return
-	}
-	elements := make(map[string]attr.Value, len(p.data.DefaultLabels))
-	for k, v := range p.data.DefaultLabels {
-		elements[k] = types.StringValue(v)
-	}
-	maps.Copy(elements, p.plan.Labels.Elements())
-	p.plan.TerraformLabels = types.MapValueMust(types.StringType, elements)
-	if p.stays() && p.plan.TerraformLabels.Equal(p.state.TerraformLabels) && known(p.state.EffectiveLabels) {
-		p.plan.EffectiveLabels = p.state.EffectiveLabels
+	if p.stays() {
+		p.plan.EffectiveLabels = labels.PlanEffective(p.plan.TerraformLabels, p.state.TerraformLabels, p.state.EffectiveLabels)
 	}
 }

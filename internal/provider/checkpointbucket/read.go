@@ -11,6 +11,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 )
 
 // Read brings the state up to date. Only a bucket that Google says does not exist is dropped.
@@ -21,7 +22,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, &state)...)
-	limit, d := state.Timeouts.Read(ctx, operationTimeout)
+	limit, d := state.Timeouts.Read(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() || !r.data.CanRead(&resp.Diagnostics) || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -20,11 +19,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -33,7 +34,6 @@ const (
 	defaultStorageClass = "STANDARD"
 	defaultSoftDelete   = "0s"
 	defaultAbortDays    = 1
-	operationTimeout    = 20 * time.Minute
 
 	// Cloud Storage's own bounds of a soft delete retention that is not off.
 	minSoftDelete = 7 * 24 * time.Hour
@@ -42,13 +42,6 @@ const (
 	enforced = "enforced"
 )
 
-var timeoutOptions = timeouts.Opts{
-	Create: true, CreateDescription: "How long a create may take, such as `30m`. Default: `20m`.",
-	Read: true, ReadDescription: "How long a read may take. Default: `20m`.",
-	Update: true, UpdateDescription: "How long an update may take. Default: `20m`.",
-	Delete: true, DeleteDescription: "How long a destroy may take; emptying a bucket of many objects needs more. It counts once it has been applied. Default: `20m`.",
-}
-
 // Schema describes the attributes.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
@@ -56,24 +49,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"because every overwritten checkpoint would be kept and billed; interrupted uploads removed after a day; uniform access and public access prevention always on.\n\n" +
 			"Destroying a bucket that holds objects is refused, unless `force_destroy` is set and applied before.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				MarkdownDescription: "Name of the bucket, unique in the world: 3 to 63 lower-case letters, digits, `-`, `_` and `.`. Changing it makes a new bucket.",
-				Required:            true,
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				Validators:          []validator.String{value.Parses("a bucket name", "Invalid bucket name", resourcename.CheckBucket)},
-			},
-			"project": schema.StringAttribute{
-				MarkdownDescription: "Google Cloud project. Default: the provider's `project`. Changing it makes a new bucket.",
-				Optional:            true, Computed: true,
-				Validators: []validator.String{value.Parses("a project id", "Invalid project", resourcename.CheckProject)},
-			},
-			"location": schema.StringAttribute{
-				MarkdownDescription: "Location of the bucket, best the region of the jobs that use it. Upper and lower case are the same. Default: the provider's `region`. Changing it makes a new bucket.",
-				CustomType:          value.LocationType{},
-				Optional:            true, Computed: true,
-				PlanModifiers: []planmodifier.String{value.KeepEqual()},
-				Validators:    []validator.String{value.IsLocation()},
-			},
+			"name":     placement.Name("bucket", "Name of the bucket, unique in the world: 3 to 63 lower-case letters, digits, `-`, `_` and `.`.", resourcename.CheckBucket),
+			"project":  placement.Project("bucket"),
+			"location": placement.Location("bucket", "Location of the bucket, best the region of the jobs that use it. Upper and lower case are the same."),
 			"storage_class": schema.StringAttribute{
 				MarkdownDescription: fmt.Sprintf("Storage class of new objects. The colder classes bill a minimum time for each object, also for one that is overwritten. Default: `%q`.", defaultStorageClass),
 				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultStorageClass),
@@ -113,19 +91,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultAbortDays),
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
-			"labels": schema.MapAttribute{
-				MarkdownDescription: "Labels of the bucket. Only the keys that are written here, and the provider's `default_labels`, are managed; labels that others add stay.",
-				ElementType:         types.StringType, Optional: true,
-				Validators: []validator.Map{value.IsLabels()},
-			},
-			"terraform_labels": schema.MapAttribute{
-				MarkdownDescription: "The labels that Terraform manages: the provider's `default_labels` with `labels` on top.",
-				ElementType:         types.StringType, Computed: true,
-			},
-			"effective_labels": schema.MapAttribute{
-				MarkdownDescription: "All labels of the bucket, also those that others added.",
-				ElementType:         types.StringType, Computed: true,
-			},
+			"labels":           labels.Attribute("the bucket"),
+			"terraform_labels": labels.TerraformAttribute(),
+			"effective_labels": labels.EffectiveAttribute("bucket"),
 			"uniform_bucket_level_access": schema.BoolAttribute{
 				MarkdownDescription: "Always `true`. Shown as it is, so that a plan switches it on again when somebody switched it off.",
 				Computed:            true,
@@ -150,7 +118,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "When the bucket was made, in RFC 3339.",
 				Computed:            true,
 			},
-			"timeouts": timeouts.Attributes(ctx, timeoutOptions),
+			"timeouts": timelimits.Attribute(ctx, "emptying a bucket of many objects needs more"),
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 )
 
 // conflictBudget is how long an update goes on against others who change the bucket at the same time.
@@ -28,7 +29,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, &state)...)
-	limit, d := plan.Timeouts.Update(ctx, operationTimeout)
+	limit, d := plan.Timeouts.Update(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return

@@ -1,0 +1,40 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package timelimits
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Default is how long each verb may take when nothing else is configured.
+const Default = 20 * time.Minute
+
+// Attribute is the attribute timeouts. about adds to the description of delete what takes its time ("emptying a bucket needs more"); it may
+// be empty.
+func Attribute(ctx context.Context, about string) schema.Attribute {
+	if about != "" {
+		about = "; " + about
+	}
+	return timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, CreateDescription: "How long a create may take, such as `30m`. Default: `20m`.",
+		Read: true, ReadDescription: "How long a read may take. Default: `20m`.",
+		Update: true, UpdateDescription: "How long an update may take. Default: `20m`.",
+		Delete: true, DeleteDescription: "How long a destroy may take" + about + ". It counts once it has been applied. Default: `20m`.",
+	})
+}
+
+// Null returns the attribute without any value, as a state of an import holds it.
+func Null(ctx context.Context) timeouts.Value {
+	names := map[string]attr.Type{}
+	if t, ok := Attribute(ctx, "").GetType().(attr.TypeWithAttributeTypes); ok {
+		names = t.AttributeTypes()
+	}
+	return timeouts.Value{Object: types.ObjectNull(names)}
+}
