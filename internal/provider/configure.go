@@ -80,6 +80,7 @@ func (p *Provider) ValidateConfig(ctx context.Context, req provider.ValidateConf
 	b, diags := read(ctx, req.Config)
 	resp.Diagnostics.Append(diags...)
 	if !diags.HasError() {
+		p.early.Observe(b.planValidation.value, b.planValidation.unknown)
 		report(&resp.Diagnostics, check(b))
 	}
 }
@@ -96,6 +97,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	if diags.HasError() {
 		return
 	}
+	p.early.Observe(b.planValidation.value, b.planValidation.unknown)
 	c, problems := resolve(b, outside{getenv: p.getenv, readFile: os.ReadFile})
 	report(&resp.Diagnostics, problems)
 	if len(problems) > 0 {

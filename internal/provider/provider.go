@@ -15,6 +15,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/checkpointbucket"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 )
 
 // Address is where the provider is published.
@@ -31,6 +32,9 @@ type Provider struct {
 	version string
 	getenv  func(string) string
 	clock   clockwork.Clock
+	// early carries what the block says to the resources' validation, which comes
+	// before Configure.
+	early *providerdata.Early
 }
 
 // Option changes what a provider takes from the process around it.
@@ -48,7 +52,7 @@ func WithClock(c clockwork.Clock) Option { return func(p *Provider) { p.clock = 
 // New returns the maker of providers that providerserver.Serve asks for.
 func New(version string, opts ...Option) func() provider.Provider {
 	return func() provider.Provider {
-		p := &Provider{version: version, getenv: os.Getenv, clock: clockwork.NewRealClock()}
+		p := &Provider{version: version, getenv: os.Getenv, clock: clockwork.NewRealClock(), early: &providerdata.Early{}}
 		for _, o := range opts {
 			o(p)
 		}
@@ -66,7 +70,7 @@ func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp 
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		checkpointbucket.NewResource,
-		gpujob.NewResource,
+		func() resource.Resource { return gpujob.NewResource(p.early) },
 		execution.NewResource,
 	}
 }

@@ -54,6 +54,15 @@ type Finding struct {
 	Detail string
 }
 
+// Refusal is the detail of a finding that stops the plan: for a dated rule with
+// the way out.
+func (f Finding) Refusal() string {
+	if !f.Rule.Dated {
+		return f.Detail
+	}
+	return f.Detail + "\n\nThis limit is as of " + f.Rule.Date + ". If Google has changed it since, plan_validation = \"warn\" in the provider block makes this error a warning."
+}
+
 // The rules, by the attribute they speak of.
 var (
 	TimeoutMax = Rule{

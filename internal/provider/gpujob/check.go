@@ -49,17 +49,7 @@ func (r *Resource) checkPlan(ctx context.Context, config, state, plan *Model, di
 
 // report puts findings at the path of their attribute.
 func (c *planCheck) report(findings []resilience.Finding) {
-	for _, f := range findings {
-		p := path.Root(f.Rule.Attribute)
-		if root, child, nested := strings.Cut(f.Rule.Attribute, "."); nested {
-			p = path.Root(root).AtName(child)
-		}
-		if f.Rule.Verdict == resilience.Warn || f.Rule.Dated && c.warnOnly {
-			c.diags.AddAttributeWarning(p, f.Rule.Summary, f.Detail)
-		} else {
-			c.diags.AddAttributeError(p, f.Rule.Summary, f.Detail)
-		}
-	}
+	reportFindings(findings, c.warnOnly, c.diags)
 }
 
 // changed tells whether a rule with these inputs has something to say: all are
@@ -103,24 +93,10 @@ func (c *planCheck) gpu() {
 	}
 }
 
-// resources checks CPU and memory. A finding about a value that the table gave
-// points to the attribute that the user wrote.
 func (c *planCheck) resources(config *Model) {
-	if !c.changed(gpuType, func(m *Model) attr.Value { return m.CPU }, func(m *Model) attr.Value { return m.Memory }) {
-		return
+	if c.changed(gpuType, func(m *Model) attr.Value { return m.CPU }, func(m *Model) attr.Value { return m.Memory }) {
+		c.report(resourceFindings(config, c.plan.GPUType.ValueString(), c.plan.CPU, c.plan.Memory))
 	}
-	cpu, err := c.plan.CPU.CPUMilli()
-	memory, errMemory := c.plan.Memory.MemoryBytes()
-	if err != nil || errMemory != nil {
-		return
-	}
-	findings := resilience.CheckResources(c.plan.GPUType.ValueString(), cpu, memory)
-	for i := range findings {
-		if findings[i].Rule.Attribute == "memory" && config.Memory.IsNull() && !config.CPU.IsNull() {
-			findings[i].Rule.Attribute = "cpu"
-		}
-	}
-	c.report(findings)
 }
 
 func (c *planCheck) time() {

@@ -42,7 +42,7 @@ func (p *onlyResource) Configure(_ context.Context, _ provider.ConfigureRequest,
 	resp.ResourceData = p.data
 }
 func (*onlyResource) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{NewResource}
+	return []func() resource.Resource{func() resource.Resource { return NewResource(&providerdata.Early{}) }}
 }
 func (*onlyResource) DataSources(context.Context) []func() datasource.DataSource { return nil }
 

@@ -22,11 +22,15 @@ var (
 	_ resource.ResourceWithImportState    = (*Resource)(nil)
 )
 
-// NewResource returns the managed resource resilientjob_gpu_job.
-func NewResource() resource.Resource { return &Resource{} }
+// NewResource returns the managed resource resilientjob_gpu_job. early is what
+// validation knows of the provider block.
+func NewResource(early *providerdata.Early) resource.Resource { return &Resource{early: early} }
 
 // Resource is a Cloud Run job with the account and the grants that it needs.
-type Resource struct{ data *providerdata.Data }
+type Resource struct {
+	data  *providerdata.Data
+	early *providerdata.Early
+}
 
 // Metadata sets the type name.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {

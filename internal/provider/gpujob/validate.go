@@ -23,8 +23,8 @@ import (
 )
 
 // The validators hold what can never work and depends on the configuration
-// alone, so that "terraform validate" finds it. Limits that Google may change
-// are held by the plan (see plan.go), where plan_validation is known.
+// alone, so that "terraform validate" finds it. Limits of a dated table are held
+// by limits.go in validation, and by the plan (see check.go).
 
 const (
 	maxEnv     = 1000
@@ -45,6 +45,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.validateLimits(&m, &resp.Diagnostics)
 	validateParallelism(&m, &resp.Diagnostics)
 	validateAccount(&m, &resp.Diagnostics)
 	if c != nil {

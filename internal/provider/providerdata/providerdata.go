@@ -67,8 +67,10 @@ func (d *Data) Knows(attribute string) bool {
 }
 
 // WarnOnly reports whether a refusal that comes from a dated table is to be a
-// warning.
-func (d *Data) WarnOnly() bool { return d.PlanValidation == PlanValidationWarn }
+// warning. While plan_validation is not known yet, it is.
+func (d *Data) WarnOnly() bool {
+	return d.PlanValidation == PlanValidationWarn || !d.Knows("plan_validation")
+}
 
 // Defaults returns project and region for the short forms of names.
 func (d *Data) Defaults() resourcename.Defaults {
