@@ -108,6 +108,13 @@ func IsUnavailable(err error) bool {
 	return ok && transient(e)
 }
 
+// IsRateLimited reports whether the API refused the call only because too many came at once: that passes, and was waited for. A quota that
+// is used up does not pass, and is not one.
+func IsRateLimited(err error) bool {
+	e, ok := AsError(err)
+	return ok && rateLimited(e)
+}
+
 // IsConflict reports whether somebody else changed the resource since it was read (ABORTED, or HTTP 412).
 func IsConflict(err error) bool {
 	e, ok := AsError(err)

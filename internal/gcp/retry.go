@@ -68,9 +68,14 @@ func rateLimited(e *Error) bool {
 	case "RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "userRateLimitExceeded":
 		return true
 	case "", "tooManyRequests":
-		return e.Code == codes.ResourceExhausted && !strings.Contains(strings.ToLower(e.Message), "quota")
+		return e.Code == codes.ResourceExhausted && !usedUp(strings.ToLower(e.Message))
 	}
 	return false
+}
+
+// usedUp reports whether the text speaks of an amount that is used up, not of a number of calls a minute.
+func usedUp(text string) bool {
+	return strings.Contains(text, "quota") && !strings.Contains(text, "per minute") || strings.Contains(text, "maximum number")
 }
 
 // accountUnseen recognises what services answer while they do not see an account that was just made.

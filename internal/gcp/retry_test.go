@@ -48,6 +48,8 @@ func TestRetryTable(t *testing.T) {
 		"429 without a reason": {status.Error(codes.ResourceExhausted, "Too Many Requests"), true, true, false},
 		"quota":                {quota.Err(), false, false, false},
 		"quota without reason": {status.Error(codes.ResourceExhausted, "Quota exceeded for GPUs"), false, false, false},
+		"calls per minute":     {status.Error(codes.ResourceExhausted, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute per region'"), true, true, false},
+		"number used up":       {status.Error(codes.ResourceExhausted, "Maximum number of service accounts on project reached."), false, false, false},
 		"quota as 400":         {status.Error(codes.InvalidArgument, "You do not have quota for using GPUs"), false, false, false},
 		"invalid":              {status.Error(codes.InvalidArgument, "Invalid value"), false, false, false},
 		"denied":               {status.Error(codes.PermissionDenied, "denied"), false, false, false},
@@ -62,6 +64,9 @@ func TestRetryTable(t *testing.T) {
 			f := newFakeCloud(t)
 			f.on("GetJob", answer{err: c.err}, answer{err: c.err}, answer{message: &runpb.Job{Name: testJob}})
 			_, err := f.GetJob(t.Context(), testJob)
+			if limited := status.Code(c.err) == codes.ResourceExhausted && c.once; IsRateLimited((&call{}).failure(t.Context(), &attempt{}, c.err)) != limited {
+				t.Errorf("a rate limit: %v, want %v", !limited, limited)
+			}
 			if got := err == nil; got != c.read {
 				t.Errorf("read: went on %v, want %v (%v)", got, c.read, err)
 			}

@@ -35,35 +35,80 @@ func add(d *diag.Diagnostics, p path.Path, one diag.Diagnostic) {
 	d.Append(one)
 }
 
+// Explained is Error for a refusal whose meaning is known: what it means and
+// what to do stands above, Google's own text and status beneath.
+func Explained(d *diag.Diagnostics, p path.Path, summary string, err error, paragraphs ...string) {
+	attempt, quote := parts(err)
+	text := append([]string{attempt}, paragraphs...)
+	if quote != "" {
+		text = append(text, quote)
+	}
+	add(d, p, diag.NewErrorDiagnostic(summary, strings.Join(append(text, lost(err)...), "\n\n")))
+}
+
+// Quote is what Google said elsewhere than in the answer to a call.
+type Quote struct {
+	// Attempt says what did not work, in a sentence.
+	Attempt string
+	// Text is Google's own, Status and Reason are its machine-readable parts.
+	Text, Status, Reason string
+}
+
+// Quoting is an error that repeats such a text: the condition of a job that
+// could not be set up.
+type Quoting interface {
+	error
+	Quote() Quote
+}
+
 // Detail returns the text of a diagnostic for err: the step and its resource,
 // Google's text and status, and the hint. It is for callers that compose a
 // longer text of their own.
 func Detail(err error, hint string) string {
-	var parts []string
-	e, isAPI := gcp.AsError(err)
-	switch {
-	case !isAPI:
-		parts = append(parts, sentence(cause(err)))
-	case e.Code == codes.Canceled:
-		parts = append(parts, step(e), sentence(cause(context.Canceled)))
-	case e.HTTP == 0 && e.Code == codes.Unauthenticated:
-		// No token could be had: nothing was asked, and the text says what to do.
-		parts = append(parts, step(e), sentence(upper(cause(orErr(e.Err, err)))))
-	case e.HTTP == 0:
-		parts = append(parts, step(e), "No answer came: "+sentence(cause(orErr(e.Err, err))))
-	default:
-		parts = append(parts, step(e), answer(e))
+	attempt, quote := parts(err)
+	text := []string{attempt}
+	if quote != "" {
+		text = append(text, quote)
 	}
-	if isAPI && e.Ambiguous {
-		parts = append(parts, "The request may have taken effect all the same.")
-	}
-	if hint == "" && isAPI {
+	text = append(text, lost(err)...)
+	if e, ok := gcp.AsError(err); ok && hint == "" {
 		hint = defaultHint(e)
 	}
 	if hint != "" {
-		parts = append(parts, hint)
+		text = append(text, hint)
 	}
-	return strings.Join(parts, "\n\n")
+	return strings.Join(text, "\n\n")
+}
+
+// parts returns what was attempted and what came back; without an attempt, the
+// error alone.
+func parts(err error) (attempt, quote string) {
+	var quoting Quoting
+	if errors.As(err, &quoting) {
+		q := quoting.Quote()
+		return sentence(q.Attempt), quoted(q.Text, q.Status)
+	}
+	e, isAPI := gcp.AsError(err)
+	switch {
+	case !isAPI:
+		return sentence(cause(err)), ""
+	case e.Code == codes.Canceled:
+		return step(e), sentence(cause(context.Canceled))
+	case e.HTTP == 0 && e.Code == codes.Unauthenticated:
+		// No token could be had: nothing was asked, and the text says what to do.
+		return step(e), sentence(upper(cause(orErr(e.Err, err))))
+	case e.HTTP == 0:
+		return step(e), "No answer came: " + sentence(cause(orErr(e.Err, err)))
+	}
+	return step(e), answer(e)
+}
+
+// lost warns of a request that may have taken effect although it failed.
+func lost(err error) []string {
+	if gcp.IsAmbiguous(err) {
+		return []string{"The request may have taken effect all the same."}
+	}
+	return nil
 }
 
 func step(e *gcp.Error) string {
@@ -84,10 +129,14 @@ func answer(e *gcp.Error) string {
 			text = strings.TrimSpace(s.Message())
 		}
 	}
-	if text == "" {
+	return quoted(text, e.Status())
+}
+
+func quoted(text, status string) string {
+	if text = strings.TrimSpace(text); text == "" {
 		text = "(no text)"
 	}
-	return "Google answered: " + text + "\nStatus: " + e.Status()
+	return "Google answered: " + text + "\nStatus: " + status
 }
 
 // cause says an interruption or a time limit in words; every other error
