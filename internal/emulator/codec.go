@@ -43,7 +43,16 @@ var _ vanguard.RESTCodec = codec{}
 // bodyFields names the field of the request that a message is when it is the
 // whole body; paths in refusals begin with it. Messages of other types are the
 // request itself.
-var bodyFields = map[protoreflect.FullName]string{"google.cloud.run.v2.Job": "job"}
+var bodyFields = map[protoreflect.FullName]string{
+	"google.cloud.run.v2.Job":              "job",
+	"google.cloud.secretmanager.v1.Secret": "secret",
+}
+
+// confidential are the requests of which no value may stand in an error.
+var confidential = []protoreflect.FullName{
+	"google.cloud.secretmanager.v1.AddSecretVersionRequest",
+	"google.cloud.secretmanager.v1.EnableManagedRotationRequest",
+}
 
 // Unmarshal implements vanguard.Codec.
 func (c codec) Unmarshal(data []byte, msg proto.Message) error {
@@ -65,6 +74,9 @@ func explain(err error, data []byte, of protoreflect.MessageDescriptor, at strin
 	}
 	if len(lines) == 0 {
 		_, text, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+		if slices.Contains(confidential, of.FullName()) {
+			text = "A value is not of its field's type (payload.data is base64); it is not shown, because it may be a secret."
+		}
 		lines = []string{"Invalid JSON payload received. " + text}
 		bad.FieldViolations = []*errdetails.BadRequest_FieldViolation{{Field: at, Description: lines[0]}}
 	}

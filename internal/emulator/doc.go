@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package emulator is a local Google Cloud for jobs: Cloud Run jobs with
-// executions that really run, service accounts, Cloud Storage and Cloud Logging
-// on one loopback port, by gRPC and by REST.
+// executions that really run, service accounts, Cloud Storage, Secret Manager and
+// Cloud Logging on one loopback port, by gRPC and by REST.
 //
 // A request goes this way: guard (is the caller a program on this machine) →
 // faults (record, and cut what is to be cut) → Cloud Storage, the control API,
 // or the transcoder in front of the gRPC services. Each API is a room of its
-// own below this package: run, iam, storage, logging; operations, faults, store
-// and runner are what they share. README.md says what was checked against what.
+// own below this package: run, iam, storage, secretmanager, logging; operations,
+// faults, store and runner are what they share. README.md says what was checked against what.
 //
 // Only tests and cmd/resilientjob-emulator import it. Its main rule: it does
 // what the real service was seen to do; behaviour that only flatters the

@@ -23,6 +23,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/operations"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/secretmanager"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/storage"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/store"
 )
@@ -74,6 +75,7 @@ type Emulator struct {
 	iam        *iam.Service
 	logging    *logging.Service
 	storage    *storage.Service
+	secrets    *secretmanager.Service
 	run        *run.Service
 
 	closing  sync.Once
@@ -150,9 +152,10 @@ func (e *Emulator) build(o Options) error {
 	if e.storage, err = storage.New(e.store, o.Clock, e.faults, e.iam); err != nil {
 		return err
 	}
+	e.secrets = secretmanager.New(e.store, o.Clock, e.iam)
 	e.run = run.New(run.Options{
 		Store: e.store, Clock: o.Clock, Operations: e.operations,
-		Accounts: e.iam, Buckets: e.storage, Logs: tell.logs(e.logging),
+		Accounts: e.iam, Buckets: e.storage, Secrets: e.secrets, Logs: tell.logs(e.logging),
 		Launcher: o.Launcher, Behaviour: o.Behaviour,
 		PreemptAfter: o.PreemptAfter, PreemptEvery: o.PreemptEvery,
 		TaskOutput: o.TaskOutput, Logger: o.Logger,
@@ -239,6 +242,9 @@ func (e *Emulator) Storage() *storage.Service { return e.storage }
 
 // IAM is Identity and Access Management.
 func (e *Emulator) IAM() *iam.Service { return e.iam }
+
+// Secrets is Secret Manager.
+func (e *Emulator) Secrets() *secretmanager.Service { return e.secrets }
 
 // Logging is Cloud Logging.
 func (e *Emulator) Logging() *logging.Service { return e.logging }

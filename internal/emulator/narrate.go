@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/logging/apiv2/loggingpb"
 	"google.golang.org/genproto/googleapis/cloud/audit"
 	"google.golang.org/grpc/codes"
@@ -31,6 +32,8 @@ type narrator struct {
 
 type attemptOf struct{ execution, task string }
 
+const secretService = "google.cloud.secretmanager.v1.SecretManagerService/"
+
 // deeds are the calls that change something and their words.
 var deeds = map[string]string{
 	"google.iam.admin.v1.IAM/CreateServiceAccount":   "service account %s created",
@@ -47,6 +50,10 @@ var deeds = map[string]string{
 	"storage.buckets.update":                         "bucket %s updated",
 	"storage.buckets.delete":                         "bucket %s deleted",
 	"storage.buckets.setIamPolicy":                   "policy of bucket %s written",
+	secretService + "CreateSecret":                   "secret %s created",
+	secretService + "DeleteSecret":                   "secret %s deleted",
+	secretService + "AddSecretVersion":               "secret %s has a new version",
+	secretService + "SetIamPolicy":                   "policy of secret %s written",
 }
 
 // call tells of a call that ended.
@@ -72,9 +79,16 @@ func (n *narrator) call(c faults.Call) {
 	n.logger.Info("refused, " + codeName[c.Code] + ": " + what)
 }
 
-// grants says what a written bucket policy grants beyond the convenience values
-// that every bucket begins with.
+// grants says what a written policy grants beyond the convenience values that
+// every bucket begins with.
 func grants(c faults.Call) string {
+	if written, ok := c.Request.(*iampb.SetIamPolicyRequest); ok {
+		var words strings.Builder
+		for _, b := range written.GetPolicy().GetBindings() {
+			fmt.Fprintf(&words, "; %s for %s", b.GetRole(), strings.Join(b.GetMembers(), ", "))
+		}
+		return words.String()
+	}
 	if c.Method != "storage.buckets.setIamPolicy" {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	"cloud.google.com/go/logging/apiv2/loggingpb"
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -50,6 +51,7 @@ func (e *Emulator) handler() (http.Handler, func(), error) {
 	longrunningpb.RegisterOperationsServer(server, e.operations)
 	adminpb.RegisterIAMServer(server, e.iam)
 	loggingpb.RegisterLoggingServiceV2Server(server, e.logging)
+	secretmanagerpb.RegisterSecretManagerServiceServer(server, e.secrets)
 	front, err := newRESTFront(server)
 	if err != nil {
 		return nil, nil, err

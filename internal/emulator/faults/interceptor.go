@@ -21,7 +21,7 @@ func (s *Script) UnaryInterceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		call := Call{Method: strings.TrimPrefix(info.FullMethod, "/")}
 		if m, ok := req.(proto.Message); ok {
-			call.Request = m
+			call.Request = withoutSecrets(m)
 			call.Resource = resource(m)
 		}
 		if md, ok := metadata.FromIncomingContext(ctx); ok {
@@ -49,6 +49,8 @@ func resource(req proto.Message) string {
 	switch {
 	case parent != "" && text(m, "job_id") != "":
 		return parent + "/jobs/" + text(m, "job_id")
+	case parent != "" && text(m, "secret_id") != "":
+		return parent + "/secrets/" + text(m, "secret_id")
 	case parent != "":
 		return parent
 	case text(m, "account_id") != "":
@@ -58,7 +60,7 @@ func resource(req proto.Message) string {
 	case text(m, "resource") != "":
 		return text(m, "resource")
 	}
-	for _, part := range []protoreflect.Name{"job", "service_account"} {
+	for _, part := range []protoreflect.Name{"job", "secret", "service_account"} {
 		if f := m.Descriptor().Fields().ByName(part); f != nil && f.Message() != nil && m.Has(f) {
 			return text(m.Get(f).Message(), "name")
 		}

@@ -12,16 +12,17 @@
 // are the API; reconcile.go lets jobs become ready; defaults.go and validate*.go
 // are what the server fills in and refuses; controller.go and attempt.go run
 // executions, outcome.go, conditions.go, logs.go and audit.go say how that looks;
-// volumes.go prepares what a task sees; recovery.go takes over what an earlier
-// emulator left; control.go is for tests and the control API.
+// secrets.go checks the secrets that a job names, volumes.go prepares what a task
+// sees; recovery.go takes over what an earlier emulator left; control.go is for
+// tests and the control API.
 //
 // README.md of the emulator says what backs each behaviour; a guess names the
 // cloud test that would settle it and, where there is one, its switch in Behaviour.
 //
 // What is not modelled: who calls (creator and last_modifier are one invented
-// address), quota (script a fault), existence of images (SetImageMissing) and of
-// secrets at create, networks, encryption keys, Cloud SQL sockets, probes, memory
-// limits. NFS volumes are folders that tasks share. A job with several containers
-// is kept as it is and its tasks cannot start. Scheduled preemption strikes tasks
-// with and without GPU, so that a rehearsal without GPU shows it.
+// address), quota (script a fault), existence of images (SetImageMissing),
+// networks, encryption keys, Cloud SQL sockets, probes, memory limits. NFS volumes
+// are folders that tasks share. A job with several containers is kept as it is and
+// its tasks cannot start. Scheduled preemption strikes tasks with and without GPU,
+// so that a rehearsal without GPU shows it.
 package run

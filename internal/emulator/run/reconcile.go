@@ -61,7 +61,7 @@ func (s *Service) apply(ctx context.Context, n jobName, job *runpb.Job, token, m
 	}
 	s.applying[n] = op.Name()
 	s.adminActivity(n, method)
-	fault := s.reconcileFault(op, job)
+	fault := s.reconcileFault(op, n, job)
 	if token == "" || fault != nil {
 		s.finishApply(op, n, job, method, fault)
 		return answer, nil
@@ -81,7 +81,7 @@ func (s *Service) apply(ctx context.Context, n jobName, job *runpb.Job, token, m
 }
 
 // reconcileFault is the error with which the job fails to become ready.
-func (s *Service) reconcileFault(op *operations.Operation, job *runpb.Job) *status.Status {
+func (s *Service) reconcileFault(op *operations.Operation, n jobName, job *runpb.Job) *status.Status {
 	if f := op.Fault(); f != nil && f.Status != nil {
 		return f.Status
 	}
@@ -90,7 +90,7 @@ func (s *Service) reconcileFault(op *operations.Operation, job *runpb.Job) *stat
 			return imageNotFound(c.GetImage())
 		}
 	}
-	return nil
+	return s.secretFault(n.project, job.GetTemplate().GetTemplate())
 }
 
 func imageNotFound(image string) *status.Status {

@@ -35,8 +35,11 @@ type Buckets interface {
 
 // Secrets gives tasks the secrets that they name.
 type Secrets interface {
-	// Access returns the payload. The secret is projects/P/secrets/S, the member
-	// the one that reads it. The error's text is shown to the user.
+	// Access returns the payload. The secret is projects/P/secrets/S, with the
+	// project's id or number, the version a number, "latest" or an alias, the
+	// member the one that reads it. The error is a status, whose text is shown to
+	// the user: NOT_FOUND without such a version, PERMISSION_DENIED without the
+	// right to read it.
 	Access(secret, version, member string) ([]byte, error)
 }
 
@@ -53,7 +56,7 @@ type Options struct {
 	Operations *operations.Service
 	Accounts   Accounts // nil: every account exists
 	Buckets    Buckets  // nil: no bucket exists
-	Secrets    Secrets  // nil: a task that needs a secret cannot start
+	Secrets    Secrets  // nil: no job's secrets are checked, and a task that needs one cannot start
 	Logs       Logs     // nil: dropped
 	Launcher   runner.Launcher
 	Behaviour  Behaviour

@@ -10,8 +10,10 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
@@ -46,6 +48,9 @@ func (s *Service) prepare(x *driven, a *attempt, t *runpb.TaskTemplate, count in
 			payload, err := s.secret(a, t, ref.GetSecret(), ref.GetVersion())
 			if err != nil {
 				return runner.Task{}, scratch.remove, fmt.Errorf("environment variable %s: %w", e.GetName(), err)
+			}
+			if !utf8.Valid(payload) {
+				return runner.Task{}, scratch.remove, fmt.Errorf("environment variable %s: secret %s contains non-UTF8 data", e.GetName(), ref.GetSecret())
 			}
 			value = string(payload)
 		}
@@ -127,25 +132,20 @@ func (s *Service) bucketVolume(t *runpb.TaskTemplate, source *runpb.GCSVolumeSou
 
 // secret reads one secret version as the task's account.
 func (s *Service) secret(a *attempt, t *runpb.TaskTemplate, secret, version string) ([]byte, error) {
-	if !strings.Contains(secret, "/") {
-		secret = "projects/" + a.task.project + "/secrets/" + secret
-	}
-	if version == "" {
-		version = "latest"
-	}
+	secret, version = fullSecret(a.task.project, secret), orLatest(version)
 	if s.o.Secrets == nil {
 		return nil, fmt.Errorf("the emulator has no Secret Manager, so %s/versions/%s cannot be read", secret, version)
 	}
-	return s.o.Secrets.Access(secret, version, "serviceAccount:"+t.GetServiceAccount())
+	payload, err := s.o.Secrets.Access(secret, version, "serviceAccount:"+t.GetServiceAccount())
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/versions/%s: %s", secret, version, status.Convert(err).Message())
+	}
+	return payload, nil
 }
 
 // writeSecrets fills the folder of a secret volume.
 func (s *Service) writeSecrets(a *attempt, t *runpb.TaskTemplate, v *runpb.SecretVolumeSource, dir string) error {
-	items := v.GetItems()
-	if len(items) == 0 {
-		items = []*runpb.VersionToPath{{Path: shortName(v.GetSecret()), Version: "latest"}}
-	}
-	for _, item := range items {
+	for _, item := range secretItems(v) {
 		payload, err := s.secret(a, t, v.GetSecret(), item.GetVersion())
 		if err != nil {
 			return err

@@ -12,9 +12,11 @@ import (
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/store"
 )
 
 const account = "train@demo.iam.gserviceaccount.com"
@@ -173,13 +175,20 @@ func TestScratchVolumes(t *testing.T) {
 	}
 }
 
+// secretBook holds payloads by secret@version@reader. A version that another may
+// read is denied, any other is not there.
 type secretBook map[string]string
 
 func (b secretBook) Access(secret, version, member string) ([]byte, error) {
 	if payload, ok := b[secret+"@"+version+"@"+member]; ok {
 		return []byte(payload), nil
 	}
-	return nil, errors.New("no secret " + secret)
+	for key := range b {
+		if strings.HasPrefix(key, secret+"@"+version+"@") {
+			return nil, status.Error(codes.PermissionDenied, "denied")
+		}
+	}
+	return nil, status.Error(codes.NotFound, "no secret "+secret)
 }
 
 func TestSecrets(t *testing.T) {
@@ -194,7 +203,7 @@ func TestSecrets(t *testing.T) {
 	}
 	who := "@serviceAccount:" + account
 	w := newWorld(t, func(o *run.Options) {
-		o.Secrets = secretBook{"projects/other/secrets/key@latest" + who: "sesame", "projects/demo/secrets/conf@2" + who: "x = 1"}
+		o.Secrets = secretBook{"projects/other/secrets/key@latest" + who: "sesame", "projects/" + store.ProjectNumber(project) + "/secrets/conf@2" + who: "x = 1"}
 	})
 	w.accounts[account] = true
 	w.create(job)
@@ -222,6 +231,73 @@ func TestSecrets(t *testing.T) {
 	text := w.task(name, "0").GetLastAttemptResult().GetStatus().GetMessage()
 	if !strings.Contains(text, "environment variable KEY") || !strings.Contains(text, "projects/other/secrets/key") {
 		t.Errorf("message %q", text)
+	}
+}
+
+// case 26, case 35: a job whose secrets are missing or closed to its account is
+// made all the same, and its operation names each of them.
+func TestSecretsAtCreate(t *testing.T) {
+	t.Parallel()
+	number := "projects/" + store.ProjectNumber(project) + "/secrets/"
+	env := func(name, secret, version string) func(*runpb.Job) {
+		return func(j *runpb.Job) {
+			task(j).ServiceAccount = account
+			task(j).Containers[0].Env = append(task(j).Containers[0].Env, &runpb.EnvVar{
+				Name: name, Values: &runpb.EnvVar_ValueSource{ValueSource: &runpb.EnvVarSource{
+					SecretKeyRef: &runpb.SecretKeySelector{Secret: secret, Version: version},
+				}},
+			})
+		}
+	}
+	volume := mounting(&runpb.Volume{Name: "v", VolumeType: &runpb.Volume_Secret{Secret: &runpb.SecretVolumeSource{Secret: "gone"}}},
+		&runpb.VolumeMount{MountPath: "/conf"})
+	book := secretBook{
+		number + "open@latest@serviceAccount:" + account:   "a",
+		number + "closed@latest@serviceAccount:else":       "b",
+		"projects/other/secrets/closed@3@serviceAccount:x": "c",
+	}
+	denied := func(at, secret, version string) string {
+		return "spec.template.spec." + at + ": Permission denied on secret: " + secret + "/versions/" + version + " for Revision service account " + account +
+			". The service account used must be granted the 'Secret Manager Secret Accessor' role (roles/secretmanager.secretAccessor) at the secret, project or higher level."
+	}
+	const key = ".value_from.secret_key_ref.name"
+	for name, c := range map[string]struct {
+		change []func(*runpb.Job)
+		code   codes.Code
+		text   string
+	}{
+		"readable": {[]func(*runpb.Job){env("A", "open", "")}, codes.OK, ""},
+		"closed": {[]func(*runpb.Job){env("A", "open", "latest"), env("B", "closed", "latest"), env("C", "projects/other/secrets/closed", "3")}, codes.Internal,
+			denied("containers[0].env[1]"+key, number+"closed", "latest") + "\n" + denied("containers[0].env[2]"+key, "projects/other/secrets/closed", "3")},
+		"missing": {[]func(*runpb.Job){env("A", "projects/other/secrets/gone", "7"), volume}, codes.FailedPrecondition,
+			"spec.template.spec.containers[0].env[0]" + key + ": Secret projects/" + store.ProjectNumber("other") + "/secrets/gone/versions/7 was not found\n" +
+				"spec.template.spec.volumes[0].secret.items[0].key: Secret " + number + "gone/versions/latest was not found"},
+		"both": {[]func(*runpb.Job){env("A", "closed", ""), volume}, codes.FailedPrecondition,
+			denied("containers[0].env[0]"+key, number+"closed", "latest") + "\nspec.template.spec.volumes[0].secret.items[0].key: Secret " + number + "gone/versions/latest was not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(o *run.Options) { o.Secrets = book })
+			w.accounts[account] = true
+			op, err := w.CreateJob(w.ctx, &runpb.CreateJobRequest{Parent: parent, JobId: jobID, Job: aJob(c.change...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := w.done(op)
+			if codes.Code(end.GetError().GetCode()) != c.code || end.GetError().GetMessage() != c.text { //nolint:gosec // a code
+				t.Errorf("ended with %v\n%s\nwant %v\n%s", end.GetError().GetCode(), end.GetError().GetMessage(), c.code, c.text)
+			}
+			ready := w.Job(jobFull).GetTerminalCondition()
+			if c.code == codes.OK {
+				if ready.GetState() != runpb.Condition_CONDITION_SUCCEEDED {
+					t.Errorf("ready: %v", ready)
+				}
+				return
+			}
+			if ready.GetState() != runpb.Condition_CONDITION_FAILED || ready.GetReason() != runpb.Condition_SECRETS_ACCESS_CHECK_FAILED || ready.GetMessage() != c.text {
+				t.Errorf("ready: %v", ready)
+			}
+		})
 	}
 }
 
