@@ -36,7 +36,10 @@ func (s *Service) AddSecretVersion(_ context.Context, req *secretmanagerpb.AddSe
 		return nil, err
 	}
 	payload := req.GetPayload().GetData()
-	sum := req.GetPayload().DataCrc32C
+	var sum *int64
+	if req.GetPayload() != nil {
+		sum = req.GetPayload().DataCrc32C
+	}
 	switch {
 	case len(payload) == 0:
 		return nil, invalid("payload.data", "Secret Payload cannot be empty.")
