@@ -43,20 +43,27 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	// What was made is in the response before anything else can fail.
-	save := func(b *storage.Bucket) {
-		m := complete(plan, flatten(b, &plan))
+	m := complete(plan, flatten(made, &plan))
+	save := func() {
 		resp.Diagnostics.Append(resp.State.Set(context.WithoutCancel(ctx), &m)...)
 	}
-	save(made)
+	for _, s := range shares {
+		*s.members(&m) = s.hold(nil, *s.members(&plan))
+	}
+	save()
 	resp.Diagnostics.Append(r.noteWorld(ctx, resp.Private)...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, &plan)...)
 	read, err := r.data.Client.GetBucket(ctx, made.Name, gcp.Fresh())
 	if err != nil {
 		// The answer to the create has said everything already. An error would taint a good bucket.
 		diags.Warning(&resp.Diagnostics, path.Root("name"), "Bucket not read back", err, "The bucket was made. The next plan reads it again.")
-		return
+		read = made
 	}
-	save(read)
+	m = complete(plan, flatten(read, &plan))
+	given := r.share(ctx, &plan, &Model{}, &m, nil,
+		"The bucket was made. Mend the cause and apply again: Terraform then makes the bucket anew, unless \"terraform untaint\" says before that it is good.", &resp.Diagnostics)
+	save()
+	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)
 }
 
 // make makes the bucket, or adds the error that says why not.
@@ -79,7 +86,7 @@ func (r *Resource) make(ctx context.Context, plan *Model, diagnostics *diag.Diag
 		r.taken(plan, err, found != nil, diagnostics)
 		return nil
 	case !gcp.IsAmbiguous(err):
-		diags.Error(diagnostics, path.Root("name"), "Cannot create the bucket", err, "")
+		refuse(diagnostics, "Cannot create the bucket", err)
 		return nil
 	case !absent:
 		diags.Error(diagnostics, path.Root("name"), "Cannot create the bucket", err, importHint(plan, "If the bucket was made after all"))
@@ -114,6 +121,16 @@ func (r *Resource) settle(ctx context.Context, plan *Model, want *storage.Bucket
 	return nil
 }
 
+// refuse adds the error of a write that the API refused, at the attribute that it is about as far as the text tells.
+func refuse(diagnostics *diag.Diagnostics, summary string, err error) {
+	if e, ok := gcp.AsError(err); ok && strings.Contains(e.Message, "Cloud KMS") {
+		diags.Error(diagnostics, path.Root("kms_key_name"), summary, err, "The Cloud Storage service agent of the bucket's project, service-PROJECT_NUMBER@gs-project-accounts.iam.gserviceaccount.com, "+
+			"needs roles/cloudkms.cryptoKeyEncrypterDecrypter on the key, which must exist, be enabled and be in the bucket's location.")
+		return
+	}
+	diags.Error(diagnostics, path.Root("name"), summary, err, "")
+}
+
 // asAsked reports whether the bucket is as a create just made it.
 func asAsked(b, want *storage.Bucket) bool {
 	return strings.EqualFold(b.Location, want.Location) &&
@@ -123,6 +140,7 @@ func asAsked(b, want *storage.Bucket) bool {
 		(b.Versioning != nil && b.Versioning.Enabled) == (want.Versioning != nil) &&
 		uniformAccess(b) && publicAccess(b) == enforced &&
 		softDeleteSeconds(b) == softDeleteSeconds(want) &&
+		kmsKey(b) == kmsKey(want) &&
 		maps.Equal(b.Labels, want.Labels) &&
 		sameRules(liveRules(b), liveRules(want))
 }

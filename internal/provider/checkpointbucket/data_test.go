@@ -40,6 +40,9 @@ func aModel(t *rapid.T, label string) Model {
 		ExpireAfterDays:           types.Int64Null(),
 		ExpirePrefixes:            types.SetNull(types.StringType),
 		AbortIncompleteUploadDays: types.Int64Value(rapid.Int64Range(0, 3).Draw(t, label+" abort")),
+		KMSKeyName:                types.StringNull(),
+		Readers:                   types.SetNull(types.StringType),
+		Writers:                   types.SetNull(types.StringType),
 		Labels:                    types.MapNull(types.StringType),
 		TerraformLabels:           value.MapOf(all),
 		UniformBucketLevelAccess:  types.BoolValue(true),
@@ -49,6 +52,12 @@ func aModel(t *rapid.T, label string) Model {
 	}
 	if len(own) > 0 || rapid.Bool().Draw(t, label+" empty labels") {
 		m.Labels = value.MapOf(own)
+	}
+	if rapid.Bool().Draw(t, label+" key") {
+		m.KMSKeyName = types.StringValue(rapid.SampledFrom([]string{"projects/p/locations/l/keyRings/r/cryptoKeys/k", "projects/p/locations/l/keyRings/r/cryptoKeys/k2"}).Draw(t, label+" key name"))
+	}
+	if rapid.Bool().Draw(t, label+" readers") {
+		m.Readers = value.SetOf([]string{"user:ann@example.com"})
 	}
 	if rapid.Bool().Draw(t, label+" expire") {
 		m.ExpireAfterDays = types.Int64Value(rapid.Int64Range(1, 3).Draw(t, label+" days"))
@@ -73,6 +82,12 @@ func serve(t *rapid.T, before *storage.Bucket, request *storage.Bucket) *storage
 	}
 	merged := document(before)
 	for k, v := range document(request) {
+		if k == "encryption" {
+			if key, ok := v.(map[string]any); ok && key["defaultKmsKeyName"] == nil {
+				delete(merged, k)
+				continue
+			}
+		}
 		if k != "labels" {
 			merged[k] = v
 			continue
@@ -190,10 +205,10 @@ func TestSparseBucket(t *testing.T) {
 	prior := blank(t.Context(), "ckpt")
 	for _, b := range []*storage.Bucket{
 		{}, {Lifecycle: &storage.BucketLifecycle{}}, {Lifecycle: &storage.BucketLifecycle{Rule: []*storage.BucketLifecycleRule{nil, {}, {Action: &storage.BucketLifecycleRuleAction{}}}}},
-		{IamConfiguration: &storage.BucketIamConfiguration{}}, {SoftDeletePolicy: &storage.BucketSoftDeletePolicy{}}, {Versioning: &storage.BucketVersioning{}},
+		{IamConfiguration: &storage.BucketIamConfiguration{}}, {SoftDeletePolicy: &storage.BucketSoftDeletePolicy{}}, {Versioning: &storage.BucketVersioning{}}, {Encryption: &storage.BucketEncryption{}},
 	} {
 		m := flatten(b, &prior)
-		if m.SoftDeleteRetention.ValueString() != "0s" || m.AbortIncompleteUploadDays.ValueInt64() != 0 || m.HierarchicalNamespace.ValueBool() || !m.ExpireAfterDays.IsNull() {
+		if m.SoftDeleteRetention.ValueString() != "0s" || m.AbortIncompleteUploadDays.ValueInt64() != 0 || m.HierarchicalNamespace.ValueBool() || !m.ExpireAfterDays.IsNull() || !m.KMSKeyName.IsNull() {
 			t.Errorf("%+v: got %+v", b, m)
 		}
 		if patch := expandUpdate(&m, &m, b); patch == nil || patch.IamConfiguration == nil {

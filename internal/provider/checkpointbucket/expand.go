@@ -30,6 +30,9 @@ func expandCreate(plan *Model) *storage.Bucket {
 	if plan.Versioning.ValueBool() {
 		b.Versioning = &storage.BucketVersioning{Enabled: true}
 	}
+	if key := plan.KMSKeyName.ValueString(); key != "" {
+		b.Encryption = &storage.BucketEncryption{DefaultKmsKeyName: key}
+	}
 	if rules := expandRules(plan); len(rules) > 0 {
 		b.Lifecycle = &storage.BucketLifecycle{Rule: rules}
 	}
@@ -52,6 +55,9 @@ func expandUpdate(plan, state *Model, live *storage.Bucket) *storage.Bucket {
 	}
 	if !uniformAccess(live) || publicAccess(live) != enforced {
 		b.IamConfiguration, changed = expandAccess(), true
+	}
+	if expandKey(b, plan, live) {
+		changed = true
 	}
 	if rules := mergedRules(plan, state, live); !sameRules(rules, liveRules(live)) {
 		b.Lifecycle, changed = &storage.BucketLifecycle{Rule: rules, ForceSendFields: []string{"Rule"}}, true
@@ -80,6 +86,20 @@ func expandSoftDelete(plan *Model) *storage.BucketSoftDeletePolicy {
 		d = 0 // the validator has seen it
 	}
 	return &storage.BucketSoftDeletePolicy{RetentionDurationSeconds: int64(d / time.Second), ForceSendFields: []string{"RetentionDurationSeconds"}}
+}
+
+// expandKey sets the default key, or takes it away. What else stands in the same field of the API (which kinds of encryption new objects
+// may have) is left as it is.
+func expandKey(b *storage.Bucket, plan *Model, live *storage.Bucket) bool {
+	want := plan.KMSKeyName.ValueString()
+	if want == kmsKey(live) {
+		return false
+	}
+	b.Encryption = &storage.BucketEncryption{DefaultKmsKeyName: want}
+	if want == "" {
+		b.Encryption.NullFields = []string{"DefaultKmsKeyName"}
+	}
+	return true
 }
 
 // expandLabels sets the managed labels that differ, and takes away those that are managed no longer.

@@ -20,7 +20,7 @@ const (
 	actionAbort  = "AbortIncompleteMultipartUpload"
 )
 
-// flatten makes a model of a bucket. What the API does not know (project, force_destroy, timeouts), which labels are managed, and the
+// flatten makes a model of a bucket. What the bucket's answer does not hold (project, readers and writers, force_destroy, timeouts), which labels are managed, and the
 // spelling of what is equal come from the prior model.
 func flatten(b *storage.Bucket, prior *Model) Model {
 	m := *prior
@@ -33,6 +33,10 @@ func flatten(b *storage.Bucket, prior *Model) Model {
 	m.HierarchicalNamespace = types.BoolValue(hierarchical(b))
 	m.Versioning = types.BoolValue(b.Versioning != nil && b.Versioning.Enabled)
 	m.SoftDeleteRetention = flattenSoftDelete(b, prior)
+	m.KMSKeyName = types.StringNull()
+	if key := kmsKey(b); key != "" {
+		m.KMSKeyName = types.StringValue(key)
+	}
 	flattenRules(&m, b, prior)
 	flattenLabels(&m, b, prior)
 	m.UniformBucketLevelAccess = types.BoolValue(uniformAccess(b))
@@ -61,6 +65,13 @@ func softDeleteSeconds(b *storage.Bucket) int64 {
 		return 0
 	}
 	return b.SoftDeletePolicy.RetentionDurationSeconds
+}
+
+func kmsKey(b *storage.Bucket) string {
+	if b.Encryption == nil {
+		return ""
+	}
+	return b.Encryption.DefaultKmsKeyName
 }
 
 func flattenSoftDelete(b *storage.Bucket, prior *Model) value.Duration {

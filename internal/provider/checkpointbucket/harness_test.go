@@ -6,6 +6,7 @@ package checkpointbucket_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,12 +106,14 @@ func (s *server) value(d *tfprotov6.DynamicValue) tftypes.Value {
 	return v
 }
 
-// config makes a configuration of strings, ints, bools, string lists and string maps.
+// config makes a configuration of strings, ints, bools, string lists, string maps and whatever is a value already.
 func (s *server) config(attributes map[string]any) tftypes.Value {
 	s.t.Helper()
 	all := map[string]tftypes.Value{}
 	for name, typ := range s.object.AttributeTypes {
 		switch v := attributes[name].(type) {
+		case tftypes.Value:
+			all[name] = v
 		case []string:
 			elements := []tftypes.Value{}
 			for _, e := range v {
@@ -229,6 +232,68 @@ func (s *server) texts(v tftypes.Value, attribute string) map[string]string {
 		}
 		out[k] = text
 	}
+	return out
+}
+
+// action is what a plan does: "no-op", "update", "replace", or "refused" with its errors.
+func (s *server) action(l *life, config tftypes.Value) (string, string) {
+	s.t.Helper()
+	if text := s.validate(config); text != "" {
+		return "refused", text
+	}
+	p := s.plan(l, config)
+	if text := messages(p.Diagnostics); text != "" {
+		return "refused", text
+	}
+	if len(p.RequiresReplace) > 0 {
+		return "replace", ""
+	}
+	d, err := l.state.Diff(s.value(p.PlannedState))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(d) == 0 {
+		return "no-op", ""
+	}
+	return "update", ""
+}
+
+// fails applies what is to fail, and returns what is true then and the errors.
+func (s *server) fails(l *life, config tftypes.Value) (*life, string) {
+	s.t.Helper()
+	p := s.plan(l, config)
+	s.check(nil, p.Diagnostics)
+	a, err := s.ApplyResourceChange(s.t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: typeName, PriorState: s.dynamic(l.state), Config: s.dynamic(config),
+		PlannedState: p.PlannedState, PlannedPrivate: p.PlannedPrivate, PlannedIdentity: p.PlannedIdentity})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text := messages(a.Diagnostics)
+	if text == "" {
+		s.t.Fatal("the apply succeeded")
+	}
+	return &life{state: s.value(a.NewState), private: a.Private, identity: a.NewIdentity}, text
+}
+
+// members returns a set of strings of a state in order, nil for null.
+func (s *server) members(v tftypes.Value, attribute string) []string {
+	s.t.Helper()
+	var elements []tftypes.Value
+	if err := s.attributes(v)[attribute].As(&elements); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.attributes(v)[attribute].IsNull() {
+		return nil
+	}
+	out := []string{}
+	for _, e := range elements {
+		var text string
+		if err := e.As(&text); err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
 	return out
 }
 

@@ -5,6 +5,7 @@ package checkpointbucket
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -14,24 +15,9 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
-
-// ValidateConfig refuses what the configuration alone shows to be impossible.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var config Model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if config.Versioning.ValueBool() && config.HierarchicalNamespace.ValueBool() {
-		refuseVersioning(&resp.Diagnostics, "Cloud Storage keeps no versions in a bucket with a hierarchical namespace. Set one of the two to false.")
-	}
-}
-
-func refuseVersioning(diagnostics *diag.Diagnostics, detail string) {
-	diagnostics.AddAttributeError(path.Root("versioning"), "Versioning with a hierarchical namespace", detail)
-}
 
 // ModifyPlan computes what the plan can know, decides about replacement, and says what cannot work. No planned value depends on an answer
 // of the API.
@@ -75,10 +61,14 @@ func (p *planner) compute(diagnostics *diag.Diagnostics) {
 	p.plan.UniformBucketLevelAccess = types.BoolValue(true)
 	p.plan.PublicAccessPrevention = types.StringValue(enforced)
 	p.namespace(diagnostics)
+	p.key(diagnostics)
 	p.labels()
 	p.plan.TimeCreated = types.StringUnknown()
 	if p.stays() && value.Known(p.state.TimeCreated) {
 		p.plan.TimeCreated = p.state.TimeCreated
+	}
+	if p.stays() {
+		keepSpelling(p.plan, p.state)
 	}
 }
 
@@ -123,6 +113,27 @@ func (p *planner) namespace(diagnostics *diag.Diagnostics) {
 	}
 	refuseVersioning(diagnostics, "Cloud Storage keeps no versions in a bucket with a hierarchical namespace, which a new bucket has unless the configuration says otherwise. "+
 		"Write hierarchical_namespace = false, or versioning = false.")
+}
+
+// region is a location that is one region, and not several.
+var region = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+
+// key refuses a key whose location cannot serve the bucket. That is certain for the location global, and for a bucket of one region (Cloud
+// Storage answers "Cloud KMS region 'us' not available for use with GCS region 'ASIA_SOUTH1'"); which keys serve the others is left to it.
+func (p *planner) key(diagnostics *diag.Diagnostics) {
+	at, bucket := resourcename.KeyLocation(p.plan.KMSKeyName.ValueString()), p.plan.Location.Canonical()
+	if at == "" || at == bucket || at != "global" && !region.MatchString(bucket) {
+		return
+	}
+	where, remedy := "", "the bucket's location"
+	if value.Known(p.plan.Location) {
+		where = ", and the bucket is in " + p.plan.Location.ValueString()
+	}
+	if region.MatchString(bucket) {
+		remedy = bucket
+	}
+	diagnostics.AddAttributeError(path.Root("kms_key_name"), "Key in another location",
+		"The key is in the location "+at+where+". Cloud Storage encrypts with keys of the bucket's own location only.\n\nName a key whose key ring is in "+remedy+".")
 }
 
 // labels adds the provider's labels to the configured ones.

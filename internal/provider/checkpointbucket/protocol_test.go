@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +64,8 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
 	s := newServer(t, e)
+	set := tftypes.Set{ElementType: tftypes.String}
+	null := tftypes.NewValue(set, []tftypes.Value{tftypes.NewValue(tftypes.String, nil)})
 	for _, c := range []struct {
 		attributes map[string]any
 		at, says   string
@@ -77,16 +78,27 @@ func TestRefused(t *testing.T) {
 		{map[string]any{"soft_delete_retention": "2161h"}, "soft_delete_retention", "7 to 90 days"},
 		{map[string]any{"soft_delete_retention": "168h0.5s"}, "soft_delete_retention", "whole seconds"},
 		{map[string]any{"soft_delete_retention": "604800"}, "soft_delete_retention", "write \"604800s\""},
-		{map[string]any{"expire_after_days": 3}, "expire_after_days", "expire_prefixes"},
-		{map[string]any{"expire_prefixes": []string{"a/"}}, "expire_prefixes", "expire_after_days"},
-		{map[string]any{"expire_after_days": 0, "expire_prefixes": []string{"a/"}}, "expire_after_days", "at least 1"},
+		{map[string]any{"expire_after_days": 3}, "expire_after_days", "Say with expire_prefixes which objects may go, such as expire_prefixes = [\"scratch/\"]"},
+		{map[string]any{"expire_prefixes": []string{"a/"}}, "expire_prefixes", "Add expire_after_days, such as expire_after_days = 30"},
+		{map[string]any{"expire_after_days": 0, "expire_prefixes": []string{"a/"}}, "expire_after_days", "expire_after_days = 0 is less than 1. Write 1 or more"},
+		{map[string]any{"expire_after_days": 1 << 40, "expire_prefixes": []string{"a/"}}, "expire_after_days", "Write 2147483647 at most."},
 		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{""}}, "expire_prefixes", "all checkpoints would expire"},
 		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{"/a"}}, "expire_prefixes", "without a leading slash"},
-		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{}}, "expire_prefixes", "at least 1"},
-		{map[string]any{"abort_incomplete_upload_days": -1}, "abort_incomplete_upload_days", "at least 0"},
+		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{}}, "expire_prefixes", "no prefix is given, so that nothing would expire: write one such as \"scratch/\""},
+		{map[string]any{"expire_prefixes": []string{}}, "expire_prefixes", "no prefix is given"},
+		{map[string]any{"expire_after_days": 3, "expire_prefixes": []string{strings.Repeat("x", 1025)}}, "expire_prefixes", "no object's name has more than 1024"},
+		{map[string]any{"expire_after_days": 3, "expire_prefixes": null}, "expire_prefixes", "an element is null"},
+		{map[string]any{"abort_incomplete_upload_days": -1}, "abort_incomplete_upload_days", "Write 0 to keep the parts of interrupted uploads."},
 		{map[string]any{"storage_class": "standard"}, "storage_class", "\"standard\" is not how Google writes it: write \"STANDARD\""},
 		{map[string]any{"storage_class": ""}, "storage_class", "write \"STANDARD\""},
 		{map[string]any{"labels": map[string]string{"Team": "x"}}, "labels", "use lower-case letters"},
+		{map[string]any{"kms_key_name": "my-key"}, "kms_key_name", "write projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY"},
+		{map[string]any{"kms_key_name": keyIn("us-central1") + "/cryptoKeyVersions/3"}, "kms_key_name", "write the key, \"" + keyIn("us-central1") + "\""},
+		{map[string]any{"kms_key_name": keyIn("us-east1")}, "kms_key_name", "The key is in the location us-east1, and the bucket is in us-central1."},
+		{map[string]any{"kms_key_name": keyIn("global"), "location": "EU"}, "kms_key_name", "Name a key whose key ring is in the bucket's location."},
+		{map[string]any{"readers": null}, "readers", "an element is null"},
+		{map[string]any{"readers": []string{""}}, "readers", "a member is empty: write user:NAME@DOMAIN"},
+		{map[string]any{"writers": []string{"allUsers"}}, "writers", "\"allUsers\" stands for everybody, and the bucket prevents public access: name users"},
 		{map[string]any{"versioning": true, "hierarchical_namespace": true}, "versioning", "Set one of the two to false."},
 		{map[string]any{"versioning": true}, "versioning", "Write hierarchical_namespace = false, or versioning = false."},
 	} {
@@ -105,6 +117,8 @@ func TestRefused(t *testing.T) {
 	for _, attributes := range []map[string]any{
 		{"versioning": true, "hierarchical_namespace": false}, {"soft_delete_retention": "0h"}, {"soft_delete_retention": "2160h"}, {"storage_class": "SOME_NEW_CLASS"},
 		{"labels": map[string]string{"a": ""}}, {"expire_after_days": 1, "expire_prefixes": []string{"a", "b/c/"}}, {"location": "EU"}, {"timeouts": nil},
+		{"kms_key_name": keyIn("us-central1")}, {"kms_key_name": keyIn("us-central1"), "location": "US-CENTRAL1"}, {"kms_key_name": keyIn("europe"), "location": "EU"}, {"kms_key_name": nil},
+		{"readers": []string{}}, {"readers": []string{"user:ann@example.com"}, "writers": []string{"user:ann@example.com", "projectEditor:p"}},
 	} {
 		attributes["name"] = "ckpt"
 		config := s.config(attributes)
@@ -114,57 +128,6 @@ func TestRefused(t *testing.T) {
 	}
 	if calls := e.Faults().Calls(); len(calls) != 0 {
 		t.Errorf("%d calls were made", len(calls))
-	}
-}
-
-func ruleCount(b *storage.Bucket) any {
-	if b.Lifecycle == nil {
-		return 0
-	}
-	return len(b.Lifecycle.Rule)
-}
-
-// Each optional attribute goes from unset to a value, to another one, and back to unset (case 121): the bucket follows, and each plan
-// after an apply changes nothing.
-func TestToggle(t *testing.T) {
-	t.Parallel()
-	e := acctest.Emulator(t)
-	other := otherClient(t, e)
-	for attribute, c := range map[string]struct {
-		values []map[string]any
-		shown  func(*storage.Bucket) any
-		back   any
-	}{
-		"storage_class": {[]map[string]any{{"storage_class": "NEARLINE"}, {"storage_class": "ARCHIVE"}}, func(b *storage.Bucket) any { return b.StorageClass }, "STANDARD"},
-		"versioning": {[]map[string]any{{"versioning": true}, {"versioning": false}, {"versioning": true}},
-			func(b *storage.Bucket) any { return b.Versioning != nil && b.Versioning.Enabled }, false},
-		"soft_delete_retention": {[]map[string]any{{"soft_delete_retention": "168h"}, {"soft_delete_retention": "2160h"}},
-			func(b *storage.Bucket) any { return b.SoftDeletePolicy.RetentionDurationSeconds }, int64(0)},
-		"expire": {[]map[string]any{{"expire_after_days": 3, "expire_prefixes": []string{"a/"}}, {"expire_after_days": 4, "expire_prefixes": []string{"b/", "a/"}}},
-			ruleCount, 1},
-		"abort_incomplete_upload_days": {[]map[string]any{{"abort_incomplete_upload_days": 9}, {"abort_incomplete_upload_days": 0}},
-			ruleCount, 1},
-		"labels": {[]map[string]any{{"labels": map[string]string{"a": "b"}}, {"labels": map[string]string{"a": "", "c": "d"}}, {"labels": map[string]string{}}},
-			func(b *storage.Bucket) any { return len(b.Labels) }, 0},
-	} {
-		t.Run(attribute, func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t, e)
-			name := "ckpt-" + strings.ReplaceAll(attribute, "_", "-")
-			base := map[string]any{"name": name, "hierarchical_namespace": false}
-			l := s.none()
-			for _, step := range slices.Concat([]map[string]any{{}}, c.values, []map[string]any{{}}) {
-				attributes := maps.Clone(base)
-				maps.Copy(attributes, step)
-				config := s.config(attributes)
-				l = s.apply(l, config)
-				l = s.read(l)
-				s.unchanged(l, config)
-			}
-			if got := c.shown(getBucket(t, other, name)); got != c.back {
-				t.Errorf("after it was removed: %v, want %v", got, c.back)
-			}
-		})
 	}
 }
 

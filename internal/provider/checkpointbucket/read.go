@@ -40,6 +40,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	m := flatten(live, &state)
+	given := r.stillShared(ctx, &m, readGiven(ctx, req.Private, &resp.Diagnostics), &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(r.noteWorld(ctx, resp.Private)...)
+	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)
 }

@@ -5,14 +5,9 @@ package checkpointbucket
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -38,6 +33,9 @@ const (
 	// Cloud Storage's own bounds of a soft delete retention that is not off.
 	minSoftDelete = 7 * 24 * time.Hour
 	maxSoftDelete = 90 * 24 * time.Hour
+
+	// maxObjectName is the most bytes that the name of an object has.
+	maxObjectName = 1024
 
 	enforced = "enforced"
 )
@@ -73,24 +71,31 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Validators:    []validator.String{value.Parses("0 or 7 to 90 days", "Invalid soft delete retention", checkSoftDelete)},
 			},
 			"expire_after_days": schema.Int64Attribute{
-				MarkdownDescription: "Delete objects below `expire_prefixes` this many days after they were written. The platform does it within about a day of that.",
+				MarkdownDescription: "Delete objects below `expire_prefixes` this many days after they were written, 1 or more. The platform does it within about a day of that. Only together with `expire_prefixes`. Default: objects do not expire.",
 				Optional:            true,
-				Validators:          []validator.Int64{int64validator.AtLeast(1), int64validator.AlsoRequires(path.MatchRoot("expire_prefixes"))},
+				Validators:          []validator.Int64{days{least: 1, why: "Write 1 or more, or take expire_after_days and expire_prefixes out for no expiry."}},
 			},
 			"expire_prefixes": schema.SetAttribute{
-				MarkdownDescription: "Beginnings of the names of objects that expire, such as `scratch/`. Required with `expire_after_days`: without a prefix the newest checkpoint would expire, too.",
+				MarkdownDescription: "Beginnings of the names of objects that expire, such as `scratch/`, at least one. Only together with `expire_after_days`: without a prefix the newest checkpoint would expire, too. Default: none.",
 				ElementType:         types.StringType, Optional: true,
-				Validators: []validator.Set{
-					setvalidator.SizeAtLeast(1),
-					setvalidator.AlsoRequires(path.MatchRoot("expire_after_days")),
-					setvalidator.ValueStringsAre(value.Parses("a prefix", "Invalid prefix", checkPrefix)),
-				},
+				Validators: []validator.Set{each{
+					description: "beginnings of names of objects", summary: "Invalid prefix", check: checkPrefix,
+					least: 1, empty: "no prefix is given, so that nothing would expire: write one such as \"scratch/\", or take expire_after_days and expire_prefixes out",
+				}},
 			},
 			"abort_incomplete_upload_days": schema.Int64Attribute{
 				MarkdownDescription: fmt.Sprintf("Remove the parts of interrupted multipart uploads after this many days, so that they are not billed for ever. `0` keeps them. Default: `%d`.", defaultAbortDays),
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultAbortDays),
-				Validators: []validator.Int64{int64validator.AtLeast(0)},
+				Validators: []validator.Int64{days{least: 0, why: "Write 0 to keep the parts of interrupted uploads."}},
 			},
+			"kms_key_name": schema.StringAttribute{
+				MarkdownDescription: "Cloud KMS key that encrypts new objects, `projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY`. Its location is the bucket's, and the Cloud Storage service agent " +
+					"of the bucket's project (`service-PROJECT_NUMBER@gs-project-accounts.iam.gserviceaccount.com`) needs `roles/cloudkms.cryptoKeyEncrypterDecrypter` on it. Objects that exist keep the key that they were written with. Default: Google's own keys.",
+				Optional:   true,
+				Validators: []validator.String{value.Parses("the full name of a Cloud KMS key", "Invalid key", resourcename.CheckKey)},
+			},
+			"readers":          membersAttribute("Members that may list and read the objects", shares[0]),
+			"writers":          membersAttribute("Members that may read, write and delete the objects and folders", shares[1]),
 			"labels":           labels.Attribute("the bucket"),
 			"terraform_labels": labels.TerraformAttribute(),
 			"effective_labels": labels.EffectiveAttribute("bucket"),
@@ -123,36 +128,14 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	}
 }
 
-func checkStorageClass(s string) error {
-	switch upper := strings.ToUpper(strings.TrimSpace(s)); {
-	case s == "":
-		return errors.New("the class is empty: write \"STANDARD\"")
-	case s != upper:
-		return fmt.Errorf("%q is not how Google writes it: write %q", s, upper)
+// membersAttribute is an attribute that grants a role. Grants on a bucket go away with it.
+func membersAttribute(who string, s share) schema.SetAttribute {
+	return schema.SetAttribute{
+		MarkdownDescription: who + ": each is granted `" + s.role + "` on the bucket. Written with their type, such as `user:ann@example.com`, `group:ml@example.com`, `domain:example.com` or " +
+			"`serviceAccount:trainer@my-project.iam.gserviceaccount.com`; upper and lower case are the same. Public members (`allUsers`, `allAuthenticatedUsers`) are refused. " +
+			"Other grants on the bucket stay as they are. A member that had the role before keeps it when it is taken out here; one that lost it is granted it again. " +
+			"A member may stand in `readers` and in `writers`. A job's own account needs no entry: `resilientjob_gpu_job` grants what it needs. Default: none.",
+		ElementType: types.StringType, Optional: true,
+		Validators: []validator.Set{each{description: "members of an IAM policy", summary: "Invalid member", check: checkMember}},
 	}
-	return nil
-}
-
-func checkSoftDelete(s string) error {
-	d, err := value.ParseDuration(s)
-	switch {
-	case err != nil:
-		return err
-	case d != 0 && (d < minSoftDelete || d > maxSoftDelete):
-		return fmt.Errorf("%q is not possible: write \"0s\" for no soft delete, or 7 to 90 days (%q to %q)", s,
-			value.FormatDuration(minSoftDelete), value.FormatDuration(maxSoftDelete))
-	case d%time.Second != 0:
-		return fmt.Errorf("%q is not in whole seconds", s)
-	}
-	return nil
-}
-
-func checkPrefix(s string) error {
-	switch {
-	case s == "":
-		return errors.New("\"\" is the beginning of every name, so that all checkpoints would expire: write a folder such as \"scratch/\"")
-	case strings.HasPrefix(s, "/") || strings.HasPrefix(s, "gs://"):
-		return fmt.Errorf("%q is not how names of objects begin: write it without the bucket and without a leading slash", s)
-	}
-	return nil
 }

@@ -28,3 +28,8 @@ func copyState(t *testing.T, from, to *acctest.Terraform) {
 	}
 	to.WriteFile("terraform.tfstate", string(state))
 }
+
+// keyIn returns the name of a key in a location.
+func keyIn(location string) string {
+	return "projects/keys/locations/" + location + "/keyRings/ring/cryptoKeys/key"
+}

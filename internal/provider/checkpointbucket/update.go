@@ -34,6 +34,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return
 	}
+	given := readGiven(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
@@ -42,7 +46,9 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	m := complete(plan, flatten(live, &plan))
+	given = r.share(ctx, &plan, &state, &m, given, "Everything else was changed as planned. Mend the cause and apply again.", &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(context.WithoutCancel(ctx), &m)...)
+	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)
 }
 
 // change brings the bucket to the plan and returns it as it was read last.
@@ -64,7 +70,7 @@ func (r *Resource) change(ctx context.Context, plan, state *Model, diagnostics *
 			continue // somebody changed it in between: look again
 		}
 		if err != nil {
-			diags.Error(diagnostics, path.Root("name"), "Cannot change the bucket", err, "")
+			refuse(diagnostics, "Cannot change the bucket", err)
 			return nil
 		}
 		read, err := r.data.Client.GetBucket(ctx, name)
