@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	tfprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
@@ -35,8 +36,11 @@ const (
 // a provider.
 func Main(m *testing.M) {
 	runner.MaybeInit()
-	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == providerBinary {
-		os.Exit(serve())
+	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
+	case providerBinary:
+		os.Exit(serve(provider.New("test"), provider.Address))
+	case foreignBinary:
+		os.Exit(serve(newForeign, foreignAddress))
 	}
 	os.Exit(run(m))
 }
@@ -92,7 +96,7 @@ func terraformPath() (string, error) {
 }
 
 // serve is the provider process. It leaves its number in a file while it lives.
-func serve() int {
+func serve(provider func() tfprovider.Provider, address string) int {
 	if dir := os.Getenv(processesEnv); dir != "" {
 		file := filepath.Join(dir, strconv.Itoa(os.Getpid()))
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -101,7 +105,7 @@ func serve() int {
 		}
 		defer os.Remove(file) //nolint:errcheck // The folder is removed with the test.
 	}
-	if err := providerserver.Serve(context.Background(), provider.New("test"), providerserver.ServeOpts{Address: provider.Address}); err != nil {
+	if err := providerserver.Serve(context.Background(), provider, providerserver.ServeOpts{Address: address}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -6,8 +6,10 @@ package acctest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +25,8 @@ type Terraform struct {
 	t         testing.TB
 	path      string
 	processes string
+	rc        string            // the command line's own configuration
+	overrides map[string]string // folders of providers, by source
 	env       []string
 	plans     int // made so far
 }
@@ -57,14 +61,10 @@ func CLI(t testing.TB, e *emulator.Emulator, extra ...string) *Terraform {
 			t.Fatal(err)
 		}
 	}
-	// Without a host in the source, the same file serves terraform and tofu.
-	rc := filepath.Join(root, "terraform.rc")
-	content := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"resilientjob/resilientjob\" = %q\n  }\n  direct {}\n}\n", plugins)
-	if err := os.WriteFile(rc, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tf.rc = filepath.Join(root, "terraform.rc")
+	tf.override(map[string]string{"resilientjob/resilientjob": plugins})
 	tf.env = append(cleanEnvironment(e),
-		"TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0", processesEnv+"="+tf.processes)
+		"TF_CLI_CONFIG_FILE="+tf.rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0", processesEnv+"="+tf.processes)
 	if e != nil {
 		for k, v := range emulatorVariables(e) {
 			tf.env = append(tf.env, k+"="+v)
@@ -73,6 +73,22 @@ func CLI(t testing.TB, e *emulator.Emulator, extra ...string) *Terraform {
 	tf.env = append(tf.env, extra...)
 	tf.WriteFile("required_providers.tf", requiredProviders)
 	return tf
+}
+
+// override adds folders in which providers are found, by source. Without a host in the source, the same file serves terraform and tofu.
+func (tf *Terraform) override(folders map[string]string) {
+	tf.t.Helper()
+	if tf.overrides == nil {
+		tf.overrides = map[string]string{}
+	}
+	maps.Copy(tf.overrides, folders)
+	var lines strings.Builder
+	for _, source := range slices.Sorted(maps.Keys(tf.overrides)) {
+		fmt.Fprintf(&lines, "    %q = %q\n", source, tf.overrides[source])
+	}
+	if err := os.WriteFile(tf.rc, []byte("provider_installation {\n  dev_overrides {\n"+lines.String()+"  }\n  direct {}\n}\n"), 0o600); err != nil {
+		tf.t.Fatal(err)
+	}
 }
 
 // cleanEnvironment is the process's environment without what a developer may

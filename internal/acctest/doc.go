@@ -29,6 +29,8 @@
 //	tf.Write(acctest.ProviderConfig(e) + `resource ...`)
 //	tf.Apply().Succeeds()
 //
+// A state that resources of Google's provider stand in is written by tf.WriteState.
+//
 // Without TF_ACC these tests are skipped; with TF_ACC=1 a missing terraform is
 // a failure, never a skip.
 //

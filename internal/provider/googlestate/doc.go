@@ -4,7 +4,7 @@
 // Package googlestate reads what Google's own provider keeps in its state: a google_cloud_run_v2_job becomes the job that the Cloud Run API
 // would answer, a google_storage_bucket the bucket of the Cloud Storage API. So moving in takes the same way as an import, without a call.
 //
-// It may import value and resourcename, and Google's message types. It knows nothing of the resources that use it.
+// It may import the framework, value and resourcename, and Google's message types. It knows nothing of the resources that use it.
 //
 // Its main rule: it accepts any JSON. What a state lacks is left out; what has another type than the schema says, or is not known here and
 // would be lost, is a problem that names the attribute and never its value.

@@ -17,6 +17,9 @@ const (
 // newest are the newest schema versions that are known.
 var newest = map[string]int64{JobType: 0, BucketType: 4}
 
+// instead is what can be done with a resource that cannot be moved.
+const instead = "Import it instead: take the old resource out of the state with a removed block that has lifecycle { destroy = false }, and write an import block for the new one."
+
 // Problem is something that keeps a state from being read. Text is for users, a sentence without a capital at its begin and without a full stop.
 type Problem struct {
 	// Attribute is the path in the source, as HCL writes it; empty for the state as a whole.
@@ -33,9 +36,8 @@ func (p Problem) String() string {
 }
 
 // CheckSource tells whether a resource is one that can be read: of the wanted type, of Google's provider (its beta too, from any registry),
-// with a schema version that is known. The error is for users; instead is what they can do otherwise.
+// with a schema version that is known. The error is for users.
 func CheckSource(wanted, typeName, providerAddress string, version int64) error {
-	const instead = "Import it instead: take the old resource out of the state with a removed block that has lifecycle { destroy = false }, and write an import block for the new one."
 	switch {
 	case typeName != wanted:
 		return fmt.Errorf("only a %s can be moved to this type, and this is a %s. %s", wanted, typeName, instead)

@@ -38,3 +38,20 @@ func Null(ctx context.Context) timeouts.Value {
 	}
 	return timeouts.Value{Object: types.ObjectNull(names)}
 }
+
+// Of returns the attribute with the given durations, by verb. Without any it is null.
+func Of(ctx context.Context, durations map[string]string) timeouts.Value {
+	null := Null(ctx)
+	elements := map[string]attr.Value{}
+	set := false
+	for verb := range null.AttributeTypes(ctx) {
+		elements[verb] = types.StringNull()
+		if d := durations[verb]; d != "" {
+			elements[verb], set = types.StringValue(d), true
+		}
+	}
+	if !set {
+		return null
+	}
+	return timeouts.Value{Object: types.ObjectValueMust(null.AttributeTypes(ctx), elements)}
+}

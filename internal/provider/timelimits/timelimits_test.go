@@ -39,3 +39,18 @@ func TestAttribute(t *testing.T) {
 		}
 	}
 }
+
+// A duration stands at its verb, and what is not given is null.
+func TestOf(t *testing.T) {
+	t.Parallel()
+	if none := timelimits.Of(t.Context(), map[string]string{"create": "", "invented": "1m"}); !none.IsNull() {
+		t.Errorf("without a duration it is %s", none)
+	}
+	some := timelimits.Of(t.Context(), map[string]string{"delete": "5m"})
+	if d, diags := some.Delete(t.Context(), timelimits.Default); diags.HasError() || d.String() != "5m0s" {
+		t.Errorf("a delete may take %s: %v", d, diags)
+	}
+	if create := some.Attributes()["create"]; !create.IsNull() {
+		t.Errorf("a create may take %s", create)
+	}
+}
