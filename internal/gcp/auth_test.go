@@ -25,6 +25,7 @@ import (
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	"cloud.google.com/go/run/apiv2/runpb"
+	"cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"golang.org/x/oauth2"
 	"google.golang.org/api/storage/v1"
 	"google.golang.org/grpc/codes"
@@ -165,15 +166,20 @@ func TestTokenOverTLS(t *testing.T) {
 	roots.AddCert(server.Certificate())
 	f := newFakeCloudWith(t, grpccredentials.NewTLS(&tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}), func(o *Options) {
 		o.Endpoints.Storage, o.UserProjectOverride, o.BillingProject = server.URL, true, "billing"
+		o.Endpoints.SecretManager = o.Endpoints.Run
 	})
 	f.tls.RootCAs = roots
 	f.tls.ServerName = "example.com"
 	f.on("GetJob", answer{message: &runpb.Job{Name: testJob}})
 	f.on("GetServiceAccount", answer{message: &adminpb.ServiceAccount{Email: "e"}})
+	f.on("GetSecret", answer{message: &secretmanagerpb.Secret{Name: testSecret}})
 	if _, err := f.GetJob(t.Context(), testJob); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.GetServiceAccount(t.Context(), "p", "e"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.GetSecret(t.Context(), testSecret); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.GetBucket(t.Context(), "b"); err != nil {
@@ -183,7 +189,7 @@ func TestTokenOverTLS(t *testing.T) {
 	if !ok {
 		t.Fatal("no request came")
 	}
-	for what, get := range map[string]func(string) []string{"run": f.header("GetJob").Get, "iam": f.header("GetServiceAccount").Get, "storage": stored.Values} {
+	for what, get := range map[string]func(string) []string{"run": f.header("GetJob").Get, "iam": f.header("GetServiceAccount").Get, "secretmanager": f.header("GetSecret").Get, "storage": stored.Values} {
 		for name, want := range map[string]string{"authorization": "Bearer secret-token", "x-goog-user-project": "billing"} {
 			if got := get(name); len(got) != 1 || got[0] != want {
 				t.Errorf("%s: %s is %q, want %q once", what, name, got, want)
@@ -338,7 +344,7 @@ func TestErrorText(t *testing.T) {
 		"read bucket b: The specified bucket does not exist. (HTTP 404, NOT_FOUND)": {Op: "read bucket", Resource: "b", Code: codes.NotFound, HTTP: 404, Message: "The specified bucket does not exist."},
 		"read bucket b: teapot (HTTP 418)":                                          {Op: "read bucket", Resource: "b", Code: codes.Code(99), HTTP: 418, Message: "teapot"},
 		"create bucket b: connection reset":                                         {Op: "create bucket", Resource: "b", Code: codes.Unavailable, Err: errors.New("connection reset")},
-		"create Cloud Run job j: Image not found. (NOT_FOUND)":                      {Op: "create Cloud Run job", Resource: "j", Code: codes.NotFound, HTTP: 404, operation: true, Message: "Image not found."},
+		"create Cloud Run job j: Image not found. (NOT_FOUND)":                      {Op: "create Cloud Run job", Resource: "j", Code: codes.NotFound, HTTP: 404, Operation: true, Message: "Image not found."},
 		"create Cloud Run job j: no text given (HTTP 500, INTERNAL)":                {Op: "create Cloud Run job", Resource: "j", Code: codes.Internal, HTTP: 500},
 	} {
 		if got := e.Error(); got != want {

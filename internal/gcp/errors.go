@@ -29,11 +29,12 @@ type Error struct {
 	Reason string
 	// Ambiguous says that the call may have taken effect although it failed: its answer was lost, or is not one that proves a refusal.
 	Ambiguous bool
+	// Operation says that the API had accepted the call, and that its operation ended in this error.
+	Operation bool
 	// Err is the library's error.
 	Err error
 
 	unsent     bool          // it never reached a server
-	operation  bool          // an operation ended in it
 	permanent  bool          // it looks like an outage, but waiting does not help
 	retryAfter time.Duration // the server's wish
 }
@@ -67,7 +68,7 @@ func (e *Error) Status() string {
 	switch {
 	case e.unsent || e.HTTP == 0:
 		return ""
-	case e.operation:
+	case e.Operation:
 		return name
 	case name == "":
 		return fmt.Sprintf("HTTP %d", e.HTTP)

@@ -138,7 +138,7 @@ func (o *JobOperation) watchJob(ctx context.Context, pauses *Pauses) (*runpb.Job
 		case !o.deleting && !job.GetReconciling():
 			if t := job.GetTerminalCondition(); t.GetState() == runpb.Condition_CONDITION_FAILED {
 				return nil, &Error{Op: o.op, Resource: o.resource, Code: codes.FailedPrecondition, HTTP: httpStatus(codes.FailedPrecondition),
-					Message: t.GetMessage(), Reason: conditionReason(t), operation: true}
+					Message: t.GetMessage(), Reason: conditionReason(t), Operation: true}
 			}
 			return job, nil
 		}
@@ -177,6 +177,6 @@ func operationError(op, resource string, err error) *Error {
 	if ok {
 		e.fromStatus(st)
 	}
-	e.operation = true
+	e.Operation = true
 	return e
 }

@@ -136,4 +136,7 @@ func TestClose(t *testing.T) {
 	if _, err := c.GetServiceAccount(t.Context(), "p", "e"); err == nil {
 		t.Error("an account was read")
 	}
+	if _, err := c.GetSecret(t.Context(), testSecret); err == nil {
+		t.Error("a secret was read")
+	}
 }

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/run/apiv2/runpb"
+	"cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"github.com/jonboulle/clockwork"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -212,6 +214,27 @@ func (f *fakeIAM) DeleteServiceAccount(ctx context.Context, r *adminpb.DeleteSer
 	return reply[*emptypb.Empty](ctx, f.scripted, "DeleteServiceAccount", r)
 }
 
+type fakeSecrets struct {
+	secretmanagerpb.UnimplementedSecretManagerServiceServer
+	*scripted
+}
+
+func (f *fakeSecrets) GetSecret(ctx context.Context, r *secretmanagerpb.GetSecretRequest) (*secretmanagerpb.Secret, error) {
+	return reply[*secretmanagerpb.Secret](ctx, f.scripted, "GetSecret", r)
+}
+
+func (f *fakeSecrets) GetIamPolicy(ctx context.Context, r *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+	return reply[*iampb.Policy](ctx, f.scripted, "GetIamPolicy", r)
+}
+
+func (f *fakeSecrets) SetIamPolicy(ctx context.Context, r *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+	return reply[*iampb.Policy](ctx, f.scripted, "SetIamPolicy", r)
+}
+
+func (f *fakeSecrets) TestIamPermissions(ctx context.Context, r *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
+	return reply[*iampb.TestIamPermissionsResponse](ctx, f.scripted, "TestIamPermissions", r)
+}
+
 // fakeCloud is a gRPC server with scripted answers, and the client that calls it.
 type fakeCloud struct {
 	*scripted
@@ -243,6 +266,7 @@ func newFakeCloudWith(t *testing.T, secure credentials.TransportCredentials, cha
 	runpb.RegisterTasksServer(server, fakeTasks{scripted: s})
 	longrunningpb.RegisterOperationsServer(server, fakeOperations{scripted: s})
 	adminpb.RegisterIAMServer(server, &fakeIAM{scripted: s})
+	secretmanagerpb.RegisterSecretManagerServiceServer(server, &fakeSecrets{scripted: s})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	f := &fakeCloud{scripted: s, clock: newInstantClock()}
