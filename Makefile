@@ -60,9 +60,13 @@ fmt: ## Format Go and Terraform files
 	gofmt -w $$(git ls-files '*.go')
 	terraform fmt -recursive examples
 
+# Templates that internal/pages writes.
+PAGES := templates/guides/limits-and-gpu-types.md.tmpl
+
 .PHONY: generate
-generate: ## Write docs/ from the schema, templates and examples
+generate: ## Write docs/ from the schema, the tables, templates and examples
 	@mkdir -p bin/generate
+	go run ./internal/pages templates
 	go build -o bin/generate/terraform-provider-resilientjob .
 	cd tools && go build -o ../bin/generate/schemajson ./schemajson
 	tools/schema.sh bin/generate > bin/generate/schema.json
@@ -71,7 +75,7 @@ generate: ## Write docs/ from the schema, templates and examples
 
 .PHONY: check-generated
 check-generated: generate ## Fail when a generated file is stale
-	@test -z "$$(git status --porcelain docs)" || { git --no-pager diff -- docs; git status --short docs; echo "docs/ is stale: run make generate and commit the result" >&2; exit 1; }
+	@test -z "$$(git status --porcelain docs $(PAGES))" || { git --no-pager diff -- docs $(PAGES); git status --short docs $(PAGES); echo "docs/ is stale: run make generate and commit the result" >&2; exit 1; }
 
 .PHONY: clean
 clean: ## Remove what the build made

@@ -161,3 +161,59 @@ provider "resilientjob" {
 ` + anExecution)
 	tf.Plan().Fails("Error: Invalid credentials", "the text is neither JSON nor the path of a file that can be read")
 }
+
+// A limit of a dated table is refused by validate already, once, also where a
+// value comes from the default or from a variable; with plan_validation = "warn"
+// validate is silent and the plan warns, once.
+func TestAccPlanValidation(t *testing.T) {
+	t.Parallel()
+	tf := acctest.CLI(t, acctest.Emulator(t))
+	config := `
+variable "plan_validation" { type = string }
+variable "retries" { type = number }
+provider "resilientjob" {
+  alias           = "asked"
+  plan_validation = var.plan_validation
+}
+resource "resilientjob_gpu_job" "default" {
+  name   = "default"
+  image  = "us-docker.pkg.dev/cloudrun/container/job"
+  memory = "32Gi"
+}
+resource "resilientjob_gpu_job" "asked" {
+  provider    = resilientjob.asked
+  name        = "asked"
+  image       = "us-docker.pkg.dev/cloudrun/container/job"
+  max_retries = 11
+}
+resource "resilientjob_gpu_job" "later" {
+  provider    = resilientjob.asked
+  name        = "later"
+  image       = "us-docker.pkg.dev/cloudrun/container/job"
+  max_retries = var.retries
+}
+`
+	tf.Write(config)
+	retries := "Number of retries outside the platform's range"
+	// The variables are not known here, and the alias has a process of its own.
+	validated := tf.Validate().Fails("Error: Memory does not go with this CPU value", "with resilientjob_gpu_job.default").SaysNot(retries)
+	count(t, validated.Text(), "Error: ", 1)
+
+	tf.Write(strings.ReplaceAll(config, `memory = "32Gi"`, ""))
+	tf.Validate().Succeeds().SaysNot(retries)
+	refused := tf.Plan("-var", "plan_validation=local", "-var", "retries=12").Fails("max_retries is 11", "max_retries is 12", `plan_validation = "warn" in the provider block makes this error a warning`)
+	count(t, refused.Text(), "Error: ", 2)
+
+	p := tf.Plan("-var", "plan_validation=warn", "-var", "retries=10")
+	if p.Code != 2 {
+		t.Fatalf("the plan ends with %d:\n%s", p.Code, p.Output())
+	}
+	count(t, p.Text(), "Warning: "+retries, 1)
+}
+
+func count(t *testing.T, text, part string, want int) {
+	t.Helper()
+	if n := strings.Count(text, part); n != want {
+		t.Errorf("%q stands there %d times, want %d:\n%s", part, n, want, text)
+	}
+}

@@ -15,6 +15,13 @@ import (
 // itself never has it.
 const RunKeyEnv = "RESILIENTJOB_RUN_KEY"
 
+const (
+	// MaxEnv is how many variables a container may have.
+	MaxEnv = 1000
+	// MaxEnvSize is how many bytes a name or a value may have.
+	MaxEnvSize = 32_768
+)
+
 // platformEnv are the variables that the container runtime contract of jobs
 // sets, and PORT, which older copies of the contract forbid too.
 var platformEnv = []string{

@@ -61,7 +61,7 @@ func CheckRetries(retries int64, checkpoint bool) []Finding {
 	switch {
 	case retries < 0 || retries > MaxRetries:
 		return []Finding{{RetriesRange, fmt.Sprintf(
-			"max_retries is %d; Cloud Run retries a task 0 to %d times. Work that needs more attempts continues from its checkpoint in another execution.", retries, MaxRetries)}}
+			"max_retries is %d; Cloud Run retries a task 0 to %d times. Write at most %[2]d; work that needs more attempts continues from its checkpoint in another execution.", retries, MaxRetries)}}
 	case retries == 0 && checkpoint:
 		return []Finding{{RetriesNone,
 			"max_retries is 0: after an interruption nothing continues from the checkpoint until somebody runs the job again. Write 3 or more; each retry is one more attempt that may be paid in full."}}

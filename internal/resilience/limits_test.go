@@ -11,26 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestRulesAreComplete(t *testing.T) {
-	t.Parallel()
-	ids, summaries := map[string]bool{}, map[string]bool{}
-	for _, r := range Rules() {
-		if r.ID == "" || r.Attribute == "" || r.Summary == "" || r.Limit == "" || r.Source == "" {
-			t.Errorf("%+v has an empty field", r)
-		}
-		if _, err := time.Parse(time.DateOnly, r.Date); err != nil {
-			t.Errorf("%s: %v", r.ID, err)
-		}
-		if ids[r.ID] || summaries[r.Summary] {
-			t.Errorf("%s: id or summary is there twice", r.ID)
-		}
-		ids[r.ID], summaries[r.Summary] = true, true
-	}
-	if Refuse.String() != "refuses" || Warn.String() != "warns" {
-		t.Error("the words of the documentation changed")
-	}
-}
-
 func TestCheckTimeout(t *testing.T) {
 	t.Parallel()
 	h := time.Hour

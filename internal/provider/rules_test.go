@@ -1,0 +1,502 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
+)
+
+// Each rule of the table, spoken to as Terraform does: what is wrong gets its one
+// message at its one place, from validation or from the plan; what is right, null
+// or not known yet gets none.
+
+// attributes is part of a configuration, as Go values. What is left out is null.
+type attributes = map[string]any
+
+// notKnown stands for a value that is not known yet, as that of a variable
+// without default is while a configuration is validated.
+type notKnown struct{}
+
+// ruleCase sets the attribute at to a wrong and to a right value.
+type ruleCase struct {
+	rule resilience.Rule
+	// at is the attribute that the values are for, "PARENT.CHILD" for a child.
+	at string
+	// with are further attributes, all of them right.
+	with         attributes
+	wrong, right any
+}
+
+func checkpoint(more attributes) attributes {
+	c := attributes{"bucket": "my-checkpoints"}
+	for k, v := range more {
+		c[k] = v
+	}
+	return attributes{"checkpoint": c}
+}
+
+func many(n int, key, value string) attributes {
+	all := attributes{}
+	for i := range n {
+		all[fmt.Sprintf("%s%d", key, i)] = value
+	}
+	return all
+}
+
+// ruleCases has at least one row for each rule. A new attribute is a new row.
+var ruleCases = []ruleCase{
+	{resilience.GPUUnknown, "gpu_type", nil, "nvidia-h100-80gb", "nvidia-l4"},
+	{resilience.GPURegion, "location", nil, "europe-north1", "europe-west1"},
+	{resilience.GPURegionInvitation, "location", nil, "asia-south1", "asia-southeast1"},
+	{resilience.GPUZonalRedundancy, "gpu_zonal_redundancy", nil, true, false},
+
+	// case 61: less than one CPU.
+	{resilience.CPUMinimum, "cpu", attributes{"gpu_type": "none"}, "500m", "1"},
+	{resilience.CPUMinimum, "cpu", nil, "3999m", "4"},
+	{resilience.CPUMinimum, "cpu", attributes{"gpu_type": "nvidia-rtx-pro-6000"}, "8", "20"},
+	{resilience.CPUValue, "cpu", nil, "5", "6000m"},
+	{resilience.CPUMaximum, "cpu", nil, "12", "8"},
+	{resilience.MemoryMinimum, "memory", nil, "8Gi", "16Gi"},
+	{resilience.MemoryMinimum, "memory", attributes{"gpu_type": "nvidia-rtx-pro-6000"}, "79Gi", "80Gi"},
+	// case 62: the memory that goes with one CPU.
+	{resilience.MemoryPair, "memory", attributes{"gpu_type": "none", "cpu": "1"}, "8Gi", "4Gi"},
+	// The other half of the pair is the table's.
+	{resilience.MemoryPair, "memory", nil, "32Gi", "17179869184"},
+
+	// case 11: another unit passes nowhere.
+	{resilience.TimeoutShape, "task_timeout", nil, "600", "10m"},
+	{resilience.TimeoutShape, "task_timeout", nil, "0s", "1ms"},
+	{resilience.TimeoutMax, "task_timeout", attributes{"gpu_type": "none", "checkpoint": attributes{"bucket": "my-checkpoints"}}, "168h1s", "168h"},
+	{resilience.TimeoutMax, "task_timeout", checkpoint(nil), "200h", "12h"},
+	// case 52: what Google has raised before only warns, and two hours say nothing.
+	{resilience.TimeoutGPU, "task_timeout", checkpoint(nil), "13h", "2h"},
+	// case 16: the feature and the stage that it needs.
+	{resilience.LaunchStage, "launch_stage", attributes{"task_timeout": "2h", "checkpoint": attributes{"bucket": "my-checkpoints"}}, "GA", "BETA"},
+	{resilience.LaunchStage, "task_timeout", attributes{"launch_stage": "GA", "checkpoint": attributes{"bucket": "my-checkpoints"}}, "61m", "60m"},
+	{resilience.TimeoutWithoutCheckpoint, "task_timeout", nil, "61m", "1h"},
+	{resilience.TimeoutWithoutCheckpoint, "checkpoint", attributes{"task_timeout": "2h"}, nil, attributes{"bucket": "my-checkpoints"}},
+
+	{resilience.RetriesRange, "max_retries", nil, 11, 10},
+	{resilience.RetriesNone, "max_retries", checkpoint(nil), 0, 1},
+	{resilience.RetriesBudget, "max_retries", attributes{"task_timeout": "12h", "checkpoint": attributes{
+		"bucket": "my-checkpoints", "work_time": "12h", "interval": "2h", "write_time": "1m", "restore_time": "2m"}}, 1, 2},
+	{resilience.RetriesBudget, "checkpoint.work_time", attributes{"task_timeout": "12h"}, "100h", "10h"},
+	{resilience.TasksRange, "task_count", nil, 10_001, 10_000},
+	{resilience.ParallelismRange, "parallelism", attributes{"task_count": 3}, 4, 3},
+	{resilience.ParallelismRange, "parallelism", nil, 2, 1},
+
+	{resilience.CheckpointFits, "checkpoint.interval", checkpoint(attributes{"write_time": "1m", "restore_time": "2m"}), "58m", "57m"},
+	{resilience.CheckpointPlace, "checkpoint.bucket", nil, "elsewhere", "my-checkpoints"},
+	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "checkpoints", "/checkpoints"},
+	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/", "/a"},
+	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/a:b", "/a-b"},
+	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/dev", "/device"},
+	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/proc/self", "/processed"},
+	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/sys/", "/system"},
+	{resilience.MountOption, "checkpoint.mount_options", checkpoint(nil), []any{"--implicit-dirs"}, []any{"implicit-dirs", "uid=1000"}},
+
+	{resilience.JobName, "name", nil, strings.Repeat("a", 64), strings.Repeat("a", 49)},
+	{resilience.JobName, "name", nil, "train-", "train-1"},
+	{resilience.JobNameLong, "name", nil, strings.Repeat("a", 50), strings.Repeat("a", 49)},
+	{resilience.EnvName, "env", nil, attributes{"PORT": "1"}, attributes{"PORTS": "1"}},
+	{resilience.EnvName, "env", nil, attributes{"RESILIENTJOB_RUN_KEY": "1"}, attributes{"LR": ""}},
+	{resilience.EnvName, "env", nil, attributes{"A": strings.Repeat("x", 32_769)}, attributes{"A": strings.Repeat("x", 32_768)}},
+	{resilience.EnvCount, "env", nil, many(1001, "V", "x"), many(1000, "V", "x")},
+	{resilience.EnvService, "env", nil, attributes{"K_SERVICE": "1"}, attributes{"KEY": "1"}},
+	{resilience.Label, "labels", nil, attributes{"run.googleapis.com/x": "1"}, attributes{"team": ""}},
+	{resilience.Label, "labels", nil, attributes{"a": strings.Repeat("x", 64)}, attributes{"a": strings.Repeat("x", 63)}},
+	{resilience.LabelCount, "labels", nil, many(65, "l", "x"), many(64, "l", "x")},
+	{resilience.Account, "service_account", nil, "me@example.com", "trainer@my-project.iam.gserviceaccount.com"},
+	{resilience.AccountID, "service_account_id", nil, "short", "shorts"},
+	{resilience.AccountID, "service_account_id", nil, strings.Repeat("a", 31), strings.Repeat("a", 30)},
+
+	{resilience.BucketName, "name", nil, "ab", "abc"},
+	{resilience.BucketName, "name", nil, strings.Repeat("a", 64), strings.Repeat("a", 63)},
+	{resilience.SoftDelete, "soft_delete_retention", nil, "167h", "168h"},
+	{resilience.SoftDelete, "soft_delete_retention", nil, "2161h", "2160h"},
+	{resilience.SoftDelete, "soft_delete_retention", nil, "1s", "0s"},
+	{resilience.VersioningNamespace, "versioning", attributes{"hierarchical_namespace": true}, true, false},
+	{resilience.BucketLabel, "labels", nil, attributes{"Team": "a"}, attributes{"team": "a"}},
+}
+
+func TestEveryRuleHasACase(t *testing.T) {
+	t.Parallel()
+	for _, r := range resilience.Rules() {
+		if !slices.ContainsFunc(ruleCases, func(c ruleCase) bool { return c.rule == r }) {
+			t.Errorf("%s has no case", r.ID)
+		}
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	seedBucket(t, e.Addr(), "my-checkpoints", "us-central1")
+	seedBucket(t, e.Addr(), "elsewhere", "europe-west4")
+	local, warn := block{"local"}, block{"warn"}
+	for i, c := range ruleCases {
+		t.Run(fmt.Sprintf("%s_%d", c.rule.ID, i), func(t *testing.T) {
+			t.Parallel()
+			said := func(b block, v any) (validated, planned []message) {
+				s := b.speak(t, e.Addr())
+				config := s.config(c, v)
+				return s.validate(c, config), s.plan(c, config)
+			}
+			refuses := c.rule.Verdict == resilience.Refuse
+
+			validated, planned := said(local, c.wrong)
+			if refuses {
+				one(t, "validation of "+show(c.wrong), validated, c, tfprotov6.DiagnosticSeverityError)
+			} else {
+				one(t, "plan of "+show(c.wrong), planned, c, tfprotov6.DiagnosticSeverityWarning)
+				none(t, "validation of "+show(c.wrong), validated)
+			}
+			validated, planned = said(warn, c.wrong)
+			switch {
+			case refuses && !c.rule.Dated:
+				one(t, "lenient validation of "+show(c.wrong), validated, c, tfprotov6.DiagnosticSeverityError)
+			default:
+				one(t, "lenient plan of "+show(c.wrong), planned, c, tfprotov6.DiagnosticSeverityWarning)
+				none(t, "lenient validation of "+show(c.wrong), validated)
+			}
+			for name, v := range map[string]any{"right": c.right, "unknown": notKnown{}} {
+				validated, planned = said(local, v)
+				none(t, "validation of "+name, validated)
+				none(t, "plan of "+name, planned)
+			}
+			if v, ok := c.wrong.(map[string]any); ok && len(v) == 1 && c.at != "checkpoint" {
+				// One unknown value in a map that is known.
+				for k := range c.right.(map[string]any) {
+					validated, planned = said(local, attributes{k: notKnown{}})
+					none(t, "validation of an unknown value", validated)
+					none(t, "plan of an unknown value", planned)
+				}
+			}
+			if c.wrong != nil && c.at != "name" && c.at != "checkpoint.bucket" {
+				validated, planned = said(local, nil)
+				none(t, "validation of null", validated)
+				none(t, "plan of null", planned)
+			}
+		})
+	}
+}
+
+// What is left out counts with its documented default, and the plan shows it.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := block{"local"}.speak(t, e.Addr())
+	job := ruleCase{rule: resilience.RetriesRange, at: "max_retries"}
+	planned := s.planned(job, s.config(job, nil))
+	for name, want := range map[string]tftypes.Value{
+		"gpu_type": str("nvidia-l4"), "cpu": str("4"), "memory": str("16Gi"), "task_timeout": str("1h"),
+		// case 47: how often a task is started again, and so what it may cost, stands in the plan.
+		"max_retries": tftypes.NewValue(tftypes.Number, 3), "task_count": tftypes.NewValue(tftypes.Number, 1),
+		"gpu_zonal_redundancy": tftypes.NewValue(tftypes.Bool, false),
+		"parallelism":          tftypes.NewValue(tftypes.Number, nil), "launch_stage": tftypes.NewValue(tftypes.String, nil),
+	} {
+		if !planned[name].Equal(want) {
+			t.Errorf("%s is planned as %s, want %s", name, planned[name], want)
+		}
+	}
+	bucket := ruleCase{rule: resilience.SoftDelete, at: "soft_delete_retention"}
+	if got := s.planned(bucket, s.config(bucket, nil))["soft_delete_retention"]; !got.Equal(str("0s")) {
+		t.Errorf("soft_delete_retention is planned as %s", got)
+	}
+}
+
+// A provider block whose plan_validation is not known yet refuses nothing that a
+// dated table says; without a block, validation refuses.
+func TestEarlyRefusals(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	c := ruleCase{rule: resilience.RetriesRange, at: "max_retries"}
+	for _, test := range []struct {
+		name          string
+		block         block
+		unconfigured  bool
+		validation    []tfprotov6.DiagnosticSeverity
+		planSeverity  tfprotov6.DiagnosticSeverity
+		planIsReached bool
+	}{
+		{"no block", block{nil}, true, []tfprotov6.DiagnosticSeverity{tfprotov6.DiagnosticSeverityError}, 0, false},
+		{"null", block{nil}, false, []tfprotov6.DiagnosticSeverity{tfprotov6.DiagnosticSeverityError}, 0, false},
+		{"local", block{"local"}, false, []tfprotov6.DiagnosticSeverity{tfprotov6.DiagnosticSeverityError}, 0, false},
+		{"warn", block{"warn"}, false, nil, tfprotov6.DiagnosticSeverityWarning, true},
+		{"not known yet", block{notKnown{}}, false, nil, tfprotov6.DiagnosticSeverityWarning, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := test.block.speak(t, e.Addr())
+			if test.unconfigured {
+				s = &speaker{Protocol: acctest.NewProtocol(t, env()), t: t}
+			}
+			config := s.config(c, 11)
+			var got []tfprotov6.DiagnosticSeverity
+			for _, m := range s.validate(c, config) {
+				got = append(got, m.severity)
+			}
+			if !slices.Equal(got, test.validation) {
+				t.Errorf("validation says %v, want %v", got, test.validation)
+			}
+			if test.planIsReached {
+				one(t, "plan", s.plan(c, config), c, test.planSeverity)
+			}
+		})
+	}
+}
+
+// case 17: there is nothing to choose a generation with, and the second one is
+// asked for, since jobs have no other.
+func TestExecutionEnvironment(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := block{nil}.speak(t, e.Addr())
+	for _, a := range s.Schema.ResourceSchemas["resilientjob_gpu_job"].Block.Attributes {
+		if strings.Contains(a.Name, "environment") || strings.Contains(a.Name, "generation") {
+			t.Errorf("attribute %s", a.Name)
+		}
+	}
+	c := ruleCase{rule: resilience.GPUUnknown, at: "gpu_type"}
+	config := s.config(c, "none")
+	plan := s.create(c, config)
+	none(t, "plan", messagesOf(plan.Diagnostics))
+	applied, err := s.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: typeName(c), Config: s.dynamic(config), PriorState: s.dynamic(tftypes.NewValue(config.Type(), nil)),
+		PlannedState: plan.PlannedState, PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none(t, "apply", messagesOf(applied.Diagnostics))
+	asked := 0
+	for _, call := range e.Faults().Calls() {
+		if r, ok := call.Request.(*runpb.CreateJobRequest); ok {
+			asked++
+			if got := r.GetJob().GetTemplate().GetTemplate().GetExecutionEnvironment(); got != runpb.ExecutionEnvironment_EXECUTION_ENVIRONMENT_GEN2 {
+				t.Errorf("the request asks for %s", got)
+			}
+		}
+	}
+	if asked != 1 {
+		t.Errorf("%d requests made a job", asked)
+	}
+}
+
+// block is a provider block with this plan_validation: a string, nil or notKnown.
+type block struct{ planValidation any }
+
+// speaker is a configured provider.
+type speaker struct {
+	*acctest.Protocol
+	t testing.TB
+}
+
+func (b block) speak(t testing.TB, addr string) *speaker {
+	t.Helper()
+	s := &speaker{acctest.NewProtocol(t, env("RESILIENTJOB_EMULATOR_HOST", addr, "GOOGLE_PROJECT", acctest.EmulatorProject, "GOOGLE_REGION", acctest.EmulatorRegion)), t}
+	for _, d := range s.Configure(map[string]tftypes.Value{"plan_validation": terraformValue(t, tftypes.String, b.planValidation)}) {
+		if d.Summary != provider.EmulatorWarning {
+			t.Fatalf("the provider block: %s: %s", d.Summary, d.Detail)
+		}
+	}
+	return s
+}
+
+func typeName(c ruleCase) string { return "resilientjob_" + c.rule.Resource }
+
+// config is a configuration that is right but for the value of the case.
+func (s *speaker) config(c ruleCase, v any) tftypes.Value {
+	s.t.Helper()
+	all := attributes{"name": "train", "image": "train:1"}
+	if c.rule.Resource == resilience.BucketResource {
+		all = attributes{"name": "my-checkpoints"}
+	}
+	for k, other := range c.with {
+		all[k] = other
+	}
+	parent, child, nested := strings.Cut(c.at, ".")
+	if nested {
+		object := attributes{"bucket": "my-checkpoints"}
+		if given, ok := all[parent].(attributes); ok {
+			for k, other := range given {
+				object[k] = other
+			}
+		}
+		object[child] = v
+		all[parent] = object
+	} else {
+		all[parent] = v
+	}
+	return terraformValue(s.t, s.Schema.ResourceSchemas[typeName(c)].ValueType(), all)
+}
+
+// message is a diagnostic.
+type message struct {
+	severity     tfprotov6.DiagnosticSeverity
+	at           string
+	summary, why string
+}
+
+func messagesOf(diags []*tfprotov6.Diagnostic) []message {
+	var out []message
+	for _, d := range diags {
+		var steps []string
+		for _, step := range d.Attribute.Steps() {
+			if name, ok := step.(tftypes.AttributeName); ok {
+				steps = append(steps, string(name))
+			}
+		}
+		out = append(out, message{d.Severity, strings.Join(steps, "."), d.Summary, d.Detail})
+	}
+	return out
+}
+
+func (s *speaker) validate(c ruleCase, config tftypes.Value) []message {
+	s.t.Helper()
+	resp, err := s.ValidateResourceConfig(s.t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: typeName(c), Config: s.dynamic(config)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return messagesOf(resp.Diagnostics)
+}
+
+// create plans the creation of what is configured.
+func (s *speaker) create(c ruleCase, config tftypes.Value) *tfprotov6.PlanResourceChangeResponse {
+	s.t.Helper()
+	resp, err := s.PlanResourceChange(s.t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: typeName(c), Config: s.dynamic(config), ProposedNewState: s.dynamic(config), PriorState: s.dynamic(tftypes.NewValue(config.Type(), nil)),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
+func (s *speaker) plan(c ruleCase, config tftypes.Value) []message {
+	s.t.Helper()
+	return messagesOf(s.create(c, config).Diagnostics)
+}
+
+func (s *speaker) planned(c ruleCase, config tftypes.Value) map[string]tftypes.Value {
+	s.t.Helper()
+	resp := s.create(c, config)
+	none(s.t, "plan", messagesOf(resp.Diagnostics))
+	raw, err := resp.PlannedState.Unmarshal(config.Type())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var all map[string]tftypes.Value
+	if err := raw.As(&all); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+func (s *speaker) dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
+	s.t.Helper()
+	d, err := tfprotov6.NewDynamicValue(v.Type(), v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &d
+}
+
+// one demands one message and no other: of the rule, at the attribute that the
+// rule speaks of, with something to read.
+func one(t testing.TB, what string, got []message, c ruleCase, severity tfprotov6.DiagnosticSeverity) {
+	t.Helper()
+	if len(got) != 1 {
+		t.Errorf("%s: %d messages %+v, want one: %s", what, len(got), got, c.rule.Summary)
+		return
+	}
+	if m := got[0]; m.severity != severity || m.summary != c.rule.Summary || m.at != c.rule.Attribute || len(m.why) < 20 {
+		t.Errorf("%s: %s at %s: %s: %s; want %s at %s: %s", what, m.severity, m.at, m.summary, m.why, severity, c.rule.Attribute, c.rule.Summary)
+	}
+}
+
+func none(t testing.TB, what string, got []message) {
+	t.Helper()
+	for _, m := range got {
+		t.Errorf("%s: %s at %s: %s: %s", what, m.severity, m.at, m.summary, m.why)
+	}
+}
+
+// show writes a value so short that it can be read.
+func show(v any) string { return fmt.Sprintf("%.80v", v) }
+
+// terraformValue makes a value of a type of Go values; what a map leaves out of
+// an object is null.
+func terraformValue(t testing.TB, typ tftypes.Type, v any) tftypes.Value {
+	t.Helper()
+	switch v := v.(type) {
+	case nil:
+		return tftypes.NewValue(typ, nil)
+	case notKnown:
+		return tftypes.NewValue(typ, tftypes.UnknownValue)
+	case int:
+		return tftypes.NewValue(typ, big.NewFloat(float64(v)))
+	case []any:
+		var element tftypes.Type
+		switch typ := typ.(type) {
+		case tftypes.List:
+			element = typ.ElementType
+		case tftypes.Set:
+			element = typ.ElementType
+		default:
+			t.Fatalf("a list for %s", typ)
+		}
+		all := []tftypes.Value{}
+		for _, e := range v {
+			all = append(all, terraformValue(t, element, e))
+		}
+		return tftypes.NewValue(typ, all)
+	case attributes:
+		all := map[string]tftypes.Value{}
+		switch typ := typ.(type) {
+		case tftypes.Map:
+			for k, e := range v {
+				all[k] = terraformValue(t, typ.ElementType, e)
+			}
+		case tftypes.Object:
+			for k := range v {
+				if _, ok := typ.AttributeTypes[k]; !ok {
+					t.Fatalf("no attribute %s", k)
+				}
+			}
+			for k, at := range typ.AttributeTypes {
+				all[k] = terraformValue(t, at, v[k])
+			}
+		default:
+			t.Fatalf("a map for %s", typ)
+		}
+		return tftypes.NewValue(typ, all)
+	}
+	return tftypes.NewValue(typ, v)
+}
+
+func seedBucket(t testing.TB, addr, name, location string) {
+	t.Helper()
+	resp, err := http.Post("http://"+addr+"/storage/v1/b?project="+acctest.EmulatorProject, "application/json",
+		strings.NewReader(fmt.Sprintf(`{"name": %q, "location": %q}`, name, location)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("bucket %s: %s, %v", name, resp.Status, err)
+	}
+}
