@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/secretmanager"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/store"
 )
 
@@ -230,6 +232,74 @@ func TestSecrets(t *testing.T) {
 	w.finished(name)
 	text := w.task(name, "0").GetLastAttemptResult().GetStatus().GetMessage()
 	if !strings.Contains(text, "environment variable KEY") || !strings.Contains(text, "projects/other/secrets/key") {
+		t.Errorf("message %q", text)
+	}
+}
+
+// Each attempt reads what is there when it starts: the newest version, and only
+// while the policy of the secret lets it.
+func TestSecretsOfEachAttempt(t *testing.T) {
+	t.Parallel()
+	st := store.Memory()
+	secrets := secretmanager.New(st, nil, nil)
+	const full = "projects/" + project + "/secrets/key"
+	add := func(payload string) {
+		t.Helper()
+		if _, err := secrets.AddSecret(project, "key", []byte(payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant := func(members ...string) {
+		t.Helper()
+		if _, err := secrets.SetIamPolicy(t.Context(), &iampb.SetIamPolicyRequest{Resource: full, Policy: &iampb.Policy{
+			Bindings: []*iampb.Binding{{Role: "roles/secretmanager.secretAccessor", Members: members}},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("one")
+	grant("serviceAccount:" + account)
+	w := newWorldOn(t, st, func(o *run.Options) { o.Secrets = secrets })
+	w.accounts[account] = true
+	w.create(mounting(&runpb.Volume{Name: "v", VolumeType: &runpb.Volume_Secret{Secret: &runpb.SecretVolumeSource{Secret: "key"}}}, &runpb.VolumeMount{MountPath: "/conf"}),
+		withEnv(&runpb.EnvVar{Name: "KEY", Values: &runpb.EnvVar_ValueSource{ValueSource: &runpb.EnvVarSource{SecretKeyRef: &runpb.SecretKeySelector{Secret: "key"}}}}),
+		retries(3))
+	name, _ := w.run()
+	seen := func() string {
+		t.Helper()
+		a := w.attempt(name, "0")
+		file, err := os.ReadFile(filepath.Join(a.Task.Mounts[0].HostDir, "key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := envOf(a, "KEY")
+		switch env {
+		case "one":
+			add("two")
+		case "two":
+			add("three\xff")
+		}
+		a.Exit(1)
+		return env + " " + string(file)
+	}
+	for _, want := range []string{"one one", "two two"} {
+		if got := seen(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	w.finished(name)
+	text := w.task(name, "0").GetLastAttemptResult().GetStatus().GetMessage()
+	if !contains(text, "environment variable KEY: secret key contains non-UTF8 data") || contains(text, "three") {
+		t.Errorf("message %q", text)
+	}
+
+	add("four")
+	grant()
+	name, _ = w.run()
+	w.finished(name)
+	text = w.task(name, "0").GetLastAttemptResult().GetStatus().GetMessage()
+	if !contains(text, "environment variable KEY: secret projects/"+store.ProjectNumber(project)+"/secrets/key/versions/latest: Permission 'secretmanager.versions.access' denied") ||
+		contains(text, "rpc error") || contains(text, "four") {
 		t.Errorf("message %q", text)
 	}
 }
