@@ -17,6 +17,7 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
 
@@ -39,7 +40,7 @@ func (r *Resource) checkPlan(ctx context.Context, config, state, plan *Model, di
 	if state != nil {
 		c.before = state.checkpoint(ctx, diags)
 	}
-	c.gpu()
+	c.gpu(ctx)
 	c.resources(config)
 	c.time()
 	c.counts(c.budget())
@@ -77,7 +78,7 @@ func hasCheckpoint(m *Model) attr.Value {
 	return types.BoolValue(!m.Checkpoint.IsNull())
 }
 
-func (c *planCheck) gpu() {
+func (c *planCheck) gpu(ctx context.Context) {
 	gpu := c.plan.GPUType.ValueString()
 	if c.changed(gpuType) {
 		c.report(resilience.CheckGPUType(gpu))
@@ -88,8 +89,8 @@ func (c *planCheck) gpu() {
 	if c.changed(gpuType, func(m *Model) attr.Value { return m.GPUZonalRedundancy }) {
 		c.report(resilience.CheckZonalRedundancy(gpu, c.plan.GPUZonalRedundancy.ValueBool()))
 	}
-	if known(c.plan.LaunchStage) && c.changed(gpuType, taskTimeout, func(m *Model) attr.Value { return m.LaunchStage }) {
-		c.report(resilience.CheckLaunchStage(resilience.Stage(c.plan.LaunchStage.ValueString()), c.plan.features()))
+	if value.Known(c.plan.LaunchStage) && c.changed(gpuType, taskTimeout, func(m *Model) attr.Value { return m.LaunchStage }) {
+		c.report(resilience.CheckLaunchStage(resilience.Stage(c.plan.LaunchStage.ValueString()), c.plan.features(ctx)))
 	}
 }
 
@@ -123,7 +124,7 @@ func (c *planCheck) counts(tooFew bool) {
 // something to say.
 func (c *planCheck) budget() bool {
 	cp := c.checkpoint
-	if cp == nil || !known(cp.WorkTime) || cp.Interval.IsUnknown() || cp.WriteTime.IsUnknown() || cp.RestoreTime.IsUnknown() {
+	if cp == nil || !value.Known(cp.WorkTime) || cp.Interval.IsUnknown() || cp.WriteTime.IsUnknown() || cp.RestoreTime.IsUnknown() {
 		return false
 	}
 	unchanged := c.before != nil && cp.WorkTime.Equal(c.before.WorkTime) && cp.Interval.Equal(c.before.Interval) &&
@@ -152,18 +153,20 @@ func (c *planCheck) budget() bool {
 // names warns of names that pass but may surprise.
 func (c *planCheck) names() {
 	if name := c.plan.Name.ValueString(); c.changed(func(m *Model) attr.Value { return m.Name }) && len(name) > resourcename.SafeJobName {
-		c.diags.AddAttributeWarning(path.Root("name"), "Long job name", fmt.Sprintf(
+		c.diags.AddAttributeWarning(path.Root("name"), resilience.JobNameLong.Summary, fmt.Sprintf(
 			"%s has %d characters. Jobs with up to %d are known to work, but Google documents only up to %d, for Cloud Run's services. A shorter name is safe.",
 			name, len(name), resourcename.MaxJobName, resourcename.SafeJobName))
 	}
-	var old map[string]string
-	if c.state != nil {
-		old = stringMap(c.state.Env)
-	}
-	for _, name := range sortedKeys(c.plan.Env.Elements()) {
-		if _, before := old[name]; !before && resilience.ServiceEnvName(name) {
-			c.diags.AddAttributeWarning(path.Root("env").AtMapKey(name), "Environment variable of a service", fmt.Sprintf(
-				"%s is a name that Cloud Run gives to services, not to jobs: a library that sees it may take the task for a service. Use another name unless that is meant.", name))
+	for attribute, of := range map[string]func(*Model) types.Map{"env": func(m *Model) types.Map { return m.Env }, "secret_env": func(m *Model) types.Map { return m.SecretEnv }} {
+		var old map[string]attr.Value
+		if c.state != nil {
+			old = of(c.state).Elements()
+		}
+		for _, name := range sortedKeys(of(c.plan).Elements()) {
+			if _, before := old[name]; !before && resilience.ServiceEnvName(name) {
+				c.diags.AddAttributeWarning(path.Root(attribute).AtMapKey(name), resilience.EnvService.Summary, fmt.Sprintf(
+					"%s is a name that Cloud Run gives to services, not to jobs: a library that sees it may take the task for a service. Use another name unless that is meant.", name))
+			}
 		}
 	}
 }
@@ -172,7 +175,7 @@ func (c *planCheck) names() {
 // checkpoint would be slow and billed as traffic. It reads the bucket once, on
 // create or when bucket or location change, and says nothing when it cannot.
 func (r *Resource) checkBucketPlace(ctx context.Context, c *planCheck) {
-	if c.checkpoint == nil || !known(c.checkpoint.Bucket) || !known(c.plan.Location) || r.data.Deferred() {
+	if c.checkpoint == nil || !value.Known(c.checkpoint.Bucket) || !value.Known(c.plan.Location) || r.data.Deferred() {
 		return
 	}
 	if c.before != nil && c.before.Bucket.Equal(c.checkpoint.Bucket) && c.plan.Location.Equal(c.state.Location) {
@@ -184,7 +187,7 @@ func (r *Resource) checkBucketPlace(ctx context.Context, c *planCheck) {
 	if err != nil || holds(bucket, c.plan.Location.Canonical()) {
 		return
 	}
-	c.diags.AddAttributeWarning(path.Root("checkpoint").AtName("bucket"), "Checkpoint bucket is not in the job's region", fmt.Sprintf(
+	c.diags.AddAttributeWarning(path.Root("checkpoint").AtName("bucket"), resilience.CheckpointPlace.Summary, fmt.Sprintf(
 		"Bucket %s is in %s and the job in %s: saving and restoring checkpoints is slower, and traffic between regions is billed. Use a bucket in %[3]s.",
 		bucket.Name, strings.ToLower(bucket.Location), c.plan.Location.Canonical()))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 )
 
 // Create reads before it writes, and then makes the account, the grants and the
@@ -26,7 +27,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, d := plan.Timeouts.Create(ctx, operationTimeout)
+	limit, d := plan.Timeouts.Create(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.job())...)
 	if resp.Diagnostics.HasError() {
@@ -45,18 +46,17 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 }
 
 func (w *work) create(ctx context.Context, plan *Model) {
-	c := plan.checkpoint(ctx, w.diags)
 	grants, _ := plan.desiredGrants(ctx, w.diags)
 	if w.diags.HasError() || !w.free(ctx, plan) {
 		return
 	}
-	if !w.checkBuckets(ctx, newBucket(nil, c), grants) {
+	if !w.checkPlaces(ctx, plan, newBuckets(ctx, nil, plan, w.diags), grants) {
 		return
 	}
 	if plan.owned() && !w.account(ctx, plan) {
 		return
 	}
-	if !w.give(ctx, grants, plan.owned()) {
+	if !w.give(ctx, plan, grants) {
 		return
 	}
 	live, ok := w.createJob(ctx, plan)
@@ -148,8 +148,10 @@ func (w *work) warnChanged(plan, read *Model) {
 		name          string
 		planned, read attr.Value
 	}{
-		{"image", plan.Image, read.Image}, {"command", plan.Command, read.Command}, {"args", plan.Args, read.Args}, {"env", plan.Env, read.Env},
-		{"checkpoint", plan.Checkpoint, read.Checkpoint}, {"service_account_email", plan.ServiceAccountEmail, read.ServiceAccountEmail},
+		{"image", plan.Image, read.Image}, {"command", plan.Command, read.Command}, {"args", plan.Args, read.Args}, {"working_dir", plan.WorkingDir, read.WorkingDir}, {"env", plan.Env, read.Env},
+		{"secret_env", plan.SecretEnv, read.SecretEnv}, {"checkpoint", plan.Checkpoint, read.Checkpoint}, {"volumes", plan.Volumes, read.Volumes},
+		{"network", plan.Network, read.Network}, {"encryption_key", plan.EncryptionKey, read.EncryptionKey},
+		{"binary_authorization", plan.BinaryAuthorization, read.BinaryAuthorization}, {"annotations", plan.Annotations, read.Annotations}, {"service_account_email", plan.ServiceAccountEmail, read.ServiceAccountEmail},
 		{"labels", plan.TerraformLabels, read.TerraformLabels},
 	} {
 		if !a.planned.Equal(a.read) {

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // Delete removes the job, then what its account was granted, then the account
@@ -20,7 +22,7 @@ import (
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state Model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	limit, d := state.Timeouts.Delete(ctx, operationTimeout)
+	limit, d := state.Timeouts.Delete(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() || !r.sameWorld(&state, &resp.Diagnostics) {
 		return
@@ -38,7 +40,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) {
 		return
 	}
-	if !w.revoke(ctx, w.held) || known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
+	if !w.revoke(ctx, w.held) || value.Known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
 		return
 	}
 	w.dropLeftovers(ctx, w.note.Accounts)

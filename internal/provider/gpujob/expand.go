@@ -5,16 +5,17 @@ package gpujob
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/genproto/googleapis/api"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/managedmap"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
@@ -32,10 +33,11 @@ func expand(ctx context.Context, m *Model, diags *diag.Diagnostics) *runpb.Job {
 }
 
 // overlay puts the managed attributes of m onto a live job, which is not changed,
-// and returns the job to write. Everything else survives: labels, annotations,
-// environment variables from secrets, volumes, further containers, the client's
-// name, and fields that this version does not know. prior says which labels were
-// managed before. Execution tokens are cleared: a token sent again starts a run.
+// and returns the job to write. Everything else survives: foreign labels and
+// annotations, further containers, volumes that the schema cannot hold, the
+// client's name, and fields that this version does not know. prior says which
+// keys were managed before. Execution tokens are cleared: a token sent again
+// starts a run.
 func overlay(ctx context.Context, live *runpb.Job, prior, m *Model, diags *diag.Diagnostics) *runpb.Job {
 	job, ok := proto.Clone(live).(*runpb.Job)
 	if !ok {
@@ -54,13 +56,15 @@ func overlay(ctx context.Context, live *runpb.Job, prior, m *Model, diags *diag.
 		task.Containers = []*runpb.Container{{}}
 	}
 
-	var old map[string]string
+	hadLabels, hadAnnotations := types.MapNull(types.StringType), types.MapNull(types.StringType)
 	if prior != nil {
-		old = stringMap(prior.TerraformLabels)
+		hadLabels, hadAnnotations = prior.TerraformLabels, prior.Annotations
 	}
-	job.Labels = overlayLabels(job.Labels, old, stringMap(m.TerraformLabels))
-	execution.Labels = overlayLabels(execution.Labels, old, stringMap(m.TerraformLabels))
-	job.LaunchStage = stageToSend(m, live.GetLaunchStage())
+	job.Labels = managedmap.Overlay(job.Labels, hadLabels, m.TerraformLabels)
+	execution.Labels = managedmap.Overlay(execution.Labels, hadLabels, m.TerraformLabels)
+	job.Annotations = managedmap.Overlay(job.Annotations, hadAnnotations, m.Annotations)
+	overlayBinaryAuthorization(ctx, job, m, diags)
+	job.LaunchStage = stageToSend(ctx, m, live.GetLaunchStage())
 	execution.TaskCount = int32(m.TaskCount.ValueInt64())
 	execution.Parallelism = int32(m.Parallelism.ValueInt64()) // null is 0: as many as possible
 
@@ -71,39 +75,21 @@ func overlay(ctx context.Context, live *runpb.Job, prior, m *Model, diags *diag.
 	// Mounts need the second generation, and jobs have no other.
 	task.ExecutionEnvironment = runpb.ExecutionEnvironment_EXECUTION_ENVIRONMENT_GEN2
 	overlayGPU(task, m)
-	overlayContainer(task.Containers[0], m)
-	var before *Checkpoint
-	if prior != nil {
-		before = prior.checkpoint(ctx, diags)
-	}
-	overlayCheckpoint(task, task.Containers[0], before, m.checkpoint(ctx, diags))
+	task.EncryptionKey = m.EncryptionKey.ValueString()
+	overlayNetwork(ctx, task, m, diags)
+	overlayContainer(ctx, task.Containers[0], m, diags)
+	checkpoint := overlayCheckpoint(ctx, task, task.Containers[0], prior, m, diags)
+	overlayVolumes(ctx, task, task.Containers[0], prior, m, checkpoint, diags)
 	return job
-}
-
-// overlayLabels takes the labels that were managed before out of live ones and
-// puts the managed ones in.
-func overlayLabels(live, old, managed map[string]string) map[string]string {
-	out := maps.Clone(live)
-	for k := range old {
-		delete(out, k)
-	}
-	if out == nil && len(managed) > 0 {
-		out = map[string]string{}
-	}
-	maps.Copy(out, managed)
-	if len(out) == 0 {
-		return nil
-	}
-	return out
 }
 
 // stageToSend is the configured launch stage, or else the lowest that is needed;
 // never less than a live job has, whose other features may need it.
-func stageToSend(m *Model, live api.LaunchStage) api.LaunchStage {
-	if known(m.LaunchStage) {
+func stageToSend(ctx context.Context, m *Model, live api.LaunchStage) api.LaunchStage {
+	if value.Known(m.LaunchStage) {
 		return api.LaunchStage(api.LaunchStage_value[m.LaunchStage.ValueString()])
 	}
-	need, _ := resilience.LowestStage(m.features())
+	need, _ := resilience.LowestStage(m.features(ctx))
 	stage := api.LaunchStage(api.LaunchStage_value[string(need)])
 	if stageRank(live) > stageRank(stage) {
 		return live
@@ -112,8 +98,15 @@ func stageToSend(m *Model, live api.LaunchStage) api.LaunchStage {
 }
 
 // features is what decides about the launch stage.
-func (m *Model) features() resilience.Features {
-	return resilience.Features{GPU: m.GPUType.ValueString(), Timeout: m.timeout()}
+func (m *Model) features(ctx context.Context) resilience.Features {
+	f := resilience.Features{GPU: m.GPUType.ValueString(), Timeout: m.timeout()}
+	var ignored diag.Diagnostics // what cannot be read is reported where it is expanded
+	for _, v := range m.volumes(ctx, &ignored) {
+		if e := decode[EmptyDirVolume](ctx, v.EmptyDir, &ignored); e != nil && e.Medium.ValueString() == mediumDisk {
+			f.DiskVolume = true
+		}
+	}
+	return f
 }
 
 // stageRank orders launch stages from the least to the most permissive.
@@ -137,11 +130,12 @@ func overlayGPU(task *runpb.TaskTemplate, m *Model) {
 	task.GpuZonalRedundancyDisabled = &disabled
 }
 
-func overlayContainer(c *runpb.Container, m *Model) {
+func overlayContainer(ctx context.Context, c *runpb.Container, m *Model, diags *diag.Diagnostics) {
 	c.Image = m.Image.ValueString()
-	c.Command = stringList(m.Command)
-	c.Args = stringList(m.Args)
-	c.Env = overlayEnv(c.Env, stringMap(m.Env))
+	c.Command = value.Elements(m.Command)
+	c.Args = value.Elements(m.Args)
+	c.WorkingDir = m.WorkingDir.ValueString()
+	c.Env = overlayEnv(ctx, c.Env, m, diags)
 	if c.Resources == nil {
 		c.Resources = &runpb.ResourceRequirements{}
 	}
@@ -166,43 +160,17 @@ func overlayContainer(c *runpb.Container, m *Model) {
 	c.Resources.Limits = limits
 }
 
-// overlayEnv keeps the order of live variables and those that come from a secret
-// and are not configured here; new ones follow by name.
-func overlayEnv(live []*runpb.EnvVar, managed map[string]string) []*runpb.EnvVar {
-	var out []*runpb.EnvVar
-	done := map[string]bool{}
-	for _, e := range live {
-		v, ours := managed[e.GetName()]
-		switch {
-		case done[e.GetName()]:
-		case ours:
-			e.Values = &runpb.EnvVar_Value{Value: v}
-			out = append(out, e)
-			done[e.GetName()] = true
-		case e.GetValueSource() != nil:
-			out = append(out, e)
-		}
-	}
-	for _, name := range sortedKeys(managed) {
-		if !done[name] {
-			out = append(out, &runpb.EnvVar{Name: name, Values: &runpb.EnvVar_Value{Value: managed[name]}})
-		}
-	}
-	return out
-}
-
 // overlayCheckpoint puts the bucket's volume and mount into the task, with the
-// live volume's name, or takes them out.
-func overlayCheckpoint(task *runpb.TaskTemplate, container *runpb.Container, before, c *Checkpoint) {
-	live := findCheckpoint(task, container, before)
+// live volume's name, or takes them out. It returns the volume's name, "" for
+// none.
+func overlayCheckpoint(ctx context.Context, task *runpb.TaskTemplate, container *runpb.Container, prior, m *Model, diags *diag.Diagnostics) string {
+	live := findCheckpoint(ctx, task, container, prior, diags)
+	c := m.checkpoint(ctx, diags)
 	if c == nil {
 		if live != nil {
-			task.Volumes = slices.DeleteFunc(task.Volumes, func(v *runpb.Volume) bool { return v.GetName() == live.GetName() })
-			for _, other := range task.Containers {
-				other.VolumeMounts = slices.DeleteFunc(other.VolumeMounts, func(m *runpb.VolumeMount) bool { return m.GetName() == live.GetName() })
-			}
+			dropVolume(task, live.GetName())
 		}
-		return
+		return ""
 	}
 	if live == nil {
 		live = &runpb.Volume{Name: checkpointVolume}
@@ -213,7 +181,7 @@ func overlayCheckpoint(task *runpb.TaskTemplate, container *runpb.Container, bef
 		gcs = &runpb.GCSVolumeSource{}
 		live.VolumeType = &runpb.Volume_Gcs{Gcs: gcs}
 	}
-	if bucketName(gcs.GetBucket()) != c.Bucket.ValueString() {
+	if bareName(gcs.GetBucket()) != c.Bucket.ValueString() {
 		gcs.Bucket = c.Bucket.ValueString()
 	}
 	gcs.ReadOnly = false
@@ -224,12 +192,13 @@ func overlayCheckpoint(task *runpb.TaskTemplate, container *runpb.Container, bef
 		container.VolumeMounts = append(container.VolumeMounts, mount)
 	}
 	mount.MountPath = c.MountPath.ValueString()
+	return live.GetName()
 }
 
 // mountOptionsToSend adds the folder to the configured options.
 func mountOptionsToSend(c *Checkpoint) []string {
-	options := stringList(c.MountOptions)
-	if known(c.Prefix) {
+	options := value.Elements(c.MountOptions)
+	if value.Known(c.Prefix) {
 		options = append(options, prefixMountOption+"="+c.Prefix.ValueString())
 	}
 	return options
@@ -239,19 +208,24 @@ func mountOptionsToSend(c *Checkpoint) []string {
 // "checkpoint", else, for a job that got its volume from another client, the one
 // that is mounted where the state says, else the one of the state's bucket.
 // Without a state only the name counts: other buckets are not ours.
-func findCheckpoint(task *runpb.TaskTemplate, container *runpb.Container, state *Checkpoint) *runpb.Volume {
+func findCheckpoint(ctx context.Context, task *runpb.TaskTemplate, container *runpb.Container, prior *Model, diags *diag.Diagnostics) *runpb.Volume {
+	var state *Checkpoint
+	var others map[string]*Volume
+	if prior != nil {
+		state, others = prior.checkpoint(ctx, diags), prior.volumes(ctx, diags)
+	}
 	var byPath, byBucket *runpb.Volume
 	for _, v := range task.GetVolumes() {
 		if v.GetName() == checkpointVolume {
 			return v
 		}
-		if v.GetGcs() == nil || state == nil {
+		if _, other := others[v.GetName()]; other || v.GetGcs() == nil || state == nil {
 			continue
 		}
 		if mountOf(container, v.GetName()).GetMountPath() == state.MountPath.ValueString() {
 			byPath = v
 		}
-		if bucketName(v.GetGcs().GetBucket()) == state.Bucket.ValueString() {
+		if bareName(v.GetGcs().GetBucket()) == state.Bucket.ValueString() {
 			byBucket = v
 		}
 	}
@@ -271,5 +245,5 @@ func mountOf(c *runpb.Container, volume string) *runpb.VolumeMount {
 	return nil
 }
 
-// bucketName returns the bare name of a bucket that may be written in full.
-func bucketName(s string) string { return s[strings.LastIndex(s, "/")+1:] }
+// bareName returns the last part of a name that may be written in full.
+func bareName(s string) string { return s[strings.LastIndex(s, "/")+1:] }

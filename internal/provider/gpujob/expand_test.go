@@ -126,14 +126,14 @@ func TestExpandEachAttribute(t *testing.T) {
 		},
 		"program": {
 			func(m *Model) {
-				m.Command, m.Args = listValue([]string{"python", "-u"}), listValue([]string{"train.py", ""})
+				m.Command, m.Args = value.ListOf([]string{"python", "-u"}), value.ListOf([]string{"train.py", ""})
 			},
 			func(j *runpb.Job) {
 				container(j).Command, container(j).Args = []string{"python", "-u"}, []string{"train.py", ""}
 			},
 		},
 		"environment by name": {
-			func(m *Model) { m.Env = mapValue(map[string]string{"B": "2", "A": ""}) },
+			func(m *Model) { m.Env = value.MapOf(map[string]string{"B": "2", "A": ""}) },
 			func(j *runpb.Job) {
 				container(j).Env = []*runpb.EnvVar{
 					{Name: "A", Values: &runpb.EnvVar_Value{Value: ""}}, {Name: "B", Values: &runpb.EnvVar_Value{Value: "2"}},
@@ -141,7 +141,7 @@ func TestExpandEachAttribute(t *testing.T) {
 			},
 		},
 		"labels on job and executions": {
-			func(m *Model) { m.TerraformLabels = mapValue(map[string]string{"team": "ml", "empty": ""}) },
+			func(m *Model) { m.TerraformLabels = value.MapOf(map[string]string{"team": "ml", "empty": ""}) },
 			func(j *runpb.Job) {
 				j.Labels, j.Template.Labels = map[string]string{"team": "ml", "empty": ""}, map[string]string{"team": "ml", "empty": ""}
 			},
@@ -149,7 +149,7 @@ func TestExpandEachAttribute(t *testing.T) {
 		"checkpoint": {
 			func(m *Model) {
 				m.Checkpoint = checkpointOf(func(c *Checkpoint) {
-					c.Prefix, c.MountOptions = types.StringValue("runs/42"), listValue([]string{"implicit-dirs"})
+					c.Prefix, c.MountOptions = types.StringValue("runs/42"), value.ListOf([]string{"implicit-dirs"})
 				})
 			},
 			func(j *runpb.Job) {
@@ -184,15 +184,11 @@ func foreign(t testing.TB, m Model) *runpb.Job {
 	job.Template.Annotations = map[string]string{"x": "y"}
 	job.Template.Client = "cloud-build"
 	task := job.Template.Template
-	task.EncryptionKey = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
-	task.VpcAccess = &runpb.VpcAccess{Connector: "c"}
+	// The schema holds no volume that is mounted twice.
 	task.Volumes = append([]*runpb.Volume{{Name: "data", VolumeType: &runpb.Volume_Gcs{Gcs: &runpb.GCSVolumeSource{Bucket: "data"}}}}, task.Volumes...)
 	container := task.Containers[0]
-	container.VolumeMounts = append([]*runpb.VolumeMount{{Name: "data", MountPath: "/data"}}, container.VolumeMounts...)
-	container.WorkingDir = "/app"
+	container.VolumeMounts = append([]*runpb.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "data", MountPath: "/again"}}, container.VolumeMounts...)
 	container.StartupProbe = &runpb.Probe{FailureThreshold: 3}
-	container.Env = append(container.Env, &runpb.EnvVar{Name: "TOKEN", Values: &runpb.EnvVar_ValueSource{ValueSource: &runpb.EnvVarSource{
-		SecretKeyRef: &runpb.SecretKeySelector{Secret: "s", Version: "1"}}}})
 	// A field of tomorrow.
 	job.ProtoReflect().SetUnknown([]byte{0xfa, 0x7f, 0x01, 'z'})
 	return job
@@ -202,8 +198,8 @@ func foreign(t testing.TB, m Model) *runpb.Job {
 func TestOverlayKeepsWhatIsNotManaged(t *testing.T) {
 	t.Parallel()
 	prior := with(func(m *Model) {
-		m.TerraformLabels = mapValue(map[string]string{"team": "ml", "old": "x"})
-		m.Env = mapValue(map[string]string{"LR": "1", "GONE": "1"})
+		m.TerraformLabels = value.MapOf(map[string]string{"team": "ml", "old": "x"})
+		m.Env = value.MapOf(map[string]string{"LR": "1", "GONE": "1"})
 		m.Checkpoint = checkpointOf(nil)
 	})
 	live := foreign(t, prior)
@@ -218,8 +214,8 @@ func TestOverlayKeepsWhatIsNotManaged(t *testing.T) {
 
 	plan := prior
 	plan.Image = types.StringValue("us-docker.pkg.dev/my-project/repo/train:2")
-	plan.TerraformLabels = mapValue(map[string]string{"team": "research"})
-	plan.Env = mapValue(map[string]string{"LR": "2", "NEW": "1"})
+	plan.TerraformLabels = value.MapOf(map[string]string{"team": "research"})
+	plan.Env = value.MapOf(map[string]string{"LR": "2", "NEW": "1"})
 	plan.Checkpoint = checkpointOf(func(c *Checkpoint) { c.Bucket = types.StringValue("other-checkpoints") })
 	container := want.Template.Template.Containers[0]
 	container.Image = "us-docker.pkg.dev/my-project/repo/train:2"
@@ -227,14 +223,13 @@ func TestOverlayKeepsWhatIsNotManaged(t *testing.T) {
 		labels["team"] = "research"
 		delete(labels, "old")
 	}
-	token := container.Env[2]
-	container.Env = []*runpb.EnvVar{{Name: "LR", Values: &runpb.EnvVar_Value{Value: "2"}}, token, {Name: "NEW", Values: &runpb.EnvVar_Value{Value: "1"}}}
+	container.Env = []*runpb.EnvVar{{Name: "LR", Values: &runpb.EnvVar_Value{Value: "2"}}, {Name: "NEW", Values: &runpb.EnvVar_Value{Value: "1"}}}
 	want.Template.Template.Volumes[1].GetGcs().Bucket = "other-checkpoints"
 	sameJob(t, "an update of what is managed", overlaid(t, live, prior, plan), want)
 
 	plan.Checkpoint = types.ObjectNull(checkpointTypes)
 	want.Template.Template.Volumes = want.Template.Template.Volumes[:1]
-	container.VolumeMounts = container.VolumeMounts[:1]
+	container.VolumeMounts = container.VolumeMounts[:2]
 	sameJob(t, "an update without checkpoint", overlaid(t, live, prior, plan), want)
 
 	// To GPU none and back.
@@ -260,7 +255,7 @@ func TestOverlayFindsTheCheckpoint(t *testing.T) {
 	prior := with(func(m *Model) { m.Checkpoint = checkpointOf(nil) })
 	live := foreign(t, prior)
 	task := live.Template.Template
-	task.Volumes[1].Name, task.Containers[0].VolumeMounts[1].Name = "checkpoint-volume", "checkpoint-volume"
+	task.Volumes[1].Name, task.Containers[0].VolumeMounts[2].Name = "checkpoint-volume", "checkpoint-volume"
 	task.Volumes[1].GetGcs().Bucket = "projects/my-project/buckets/my-checkpoints"
 
 	plan := with(func(m *Model) {
@@ -268,7 +263,7 @@ func TestOverlayFindsTheCheckpoint(t *testing.T) {
 	})
 	got := overlaid(t, live, prior, plan).Template.Template
 	if len(got.Volumes) != 2 || got.Volumes[1].Name != "checkpoint-volume" || got.Volumes[1].GetGcs().GetBucket() != "projects/my-project/buckets/my-checkpoints" ||
-		got.Containers[0].VolumeMounts[1].MountPath != "/ckpt" {
+		got.Containers[0].VolumeMounts[2].MountPath != "/ckpt" {
 		t.Errorf("the live volume is not kept: %v", got)
 	}
 

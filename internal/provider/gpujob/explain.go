@@ -4,86 +4,47 @@
 package gpujob
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/refusal"
 )
 
-// refusal is a text of Cloud Run's, and what it means to the user.
-type refusal struct {
-	text *regexp.Regexp
-	// at is the attribute to blame, "" for none.
-	at string
-	// hint is the next step; found holds the parts that text captures.
-	hint func(m *Model, found []string) string
+// explain adds one error for err, with what a refusal of Google's means. The
+// attribute is the one to blame; path.Empty() lets Google's text decide. The
+// hint is the next step that only the caller knows, and may be empty.
+func (w *work) explain(m *Model, at path.Path, summary string, err error, hint string) {
+	if hint == "" && gcp.IsAmbiguous(err) {
+		hint = "Apply again: Terraform looks at what is there and goes on from it."
+	}
+	refusal.Error(w.diags, at, summary, err, hint, m.subject())
 }
 
-var refusals = []refusal{
-	{
-		regexp.MustCompile(`(?i)'iam\.serviceaccounts\.actAs' denied on service account (\S+)`), "service_account",
-		func(_ *Model, found []string) string {
-			return fmt.Sprintf("The account that Terraform runs as needs the role roles/iam.serviceAccountUser on %s (or the account does not exist). Give it that role, and apply again.", found[1])
-		},
-	},
-	{
-		regexp.MustCompile(`(?i)Service Agent does not have permission to get access tokens for the service account (\S+?)[;.,]?(\s|$)`), "service_account",
-		func(_ *Model, found []string) string {
-			return fmt.Sprintf("Cloud Run's service agent, service-PROJECT_NUMBER@serverless-robot-prod.iam.gserviceaccount.com, needs the role roles/iam.serviceAccountTokenCreator on %s.", found[1])
-		},
-	},
-	{
-		regexp.MustCompile(`(?i)must have permission to read the image, (\S+?)[.,]?(\s|$)`), "image",
-		func(m *Model, found []string) string {
-			return fmt.Sprintf("%s could not be read: give Cloud Run's service agent%s the role roles/artifactregistry.reader on its repository, or correct the image. A new grant takes some minutes.", found[1], agentIn(m))
-		},
-	},
-	{
-		regexp.MustCompile(`Image '([^']+)' not found`), "image",
-		func(_ *Model, found []string) string {
-			return fmt.Sprintf("Push %s, or correct the image, and apply again. The job exists already; Terraform makes it again with the next apply if this was its first.", found[1])
-		},
-	},
-	{
-		regexp.MustCompile(`Permission denied on secret: (\S+) for Revision service account (\S+?)\.?(\s|$)`), "",
-		func(_ *Model, found []string) string {
-			return fmt.Sprintf("Give %s the role roles/secretmanager.secretAccessor on the secret %s.", found[2], found[1])
-		},
-	},
-	{
-		regexp.MustCompile(`(?i)feature '?([^']+?)'? is not supported in the declared launch stage`), "launch_stage",
-		func(_ *Model, found []string) string {
-			return fmt.Sprintf("%s needs a more permissive launch stage: write launch_stage = \"BETA\".", found[1])
-		},
-	},
-	{
-		regexp.MustCompile(`(?i)do not have quota for using GPUs|total allowable count of GPUs`), "gpu_type",
-		func(m *Model, _ []string) string {
-			kind := "without zonal redundancy"
-			if m.GPUZonalRedundancy.ValueBool() {
-				kind = "with zonal redundancy"
-			}
-			return fmt.Sprintf("Ask for a quota of %s GPUs %s in %s for project %s (https://g.co/cloudrun/gpu-quota), lower parallelism, or use a region where you have quota.",
-				m.GPUType.ValueString(), kind, m.Location.Canonical(), m.Project.ValueString())
-		},
-	},
-}
-
-// explain returns the attribute to blame for a refused job and the next step;
-// both are empty where the text is not known.
-func explain(m *Model, err error) (at, hint string) {
-	text := said(err)
-	for _, r := range refusals {
-		if found := r.text.FindStringSubmatch(text); found != nil {
-			return r.at, strings.TrimSpace(r.hint(m, found))
-		}
+// subject is what Google's texts leave out.
+func (m *Model) subject() *refusal.Subject {
+	// What cannot be read makes an explanation poorer, and is no second error.
+	var ignored diag.Diagnostics
+	ctx := context.Background()
+	s := &refusal.Subject{
+		Project: m.Project.ValueString(), Location: m.Location.Canonical(), Account: m.ServiceAccountEmail.ValueString(), Owned: m.owned(),
+		Image: m.Image.ValueString(), GPUType: m.GPUType.ValueString(), ZonalRedundancy: m.GPUZonalRedundancy.ValueBool(),
+		Tasks: m.TaskCount.ValueInt64(), Parallelism: m.Parallelism.ValueInt64(), Secrets: m.secretUses(ctx, &ignored),
 	}
-	if gcp.IsAmbiguous(err) {
-		return "", "Apply again: Terraform looks at what is there and goes on from it."
+	if cpu, err := m.CPU.CPUMilli(); err == nil {
+		s.CPU = cpu
 	}
-	return "", ""
+	if memory, err := m.Memory.MemoryBytes(); err == nil {
+		s.Memory = memory
+	}
+	if c := m.checkpoint(ctx, &ignored); c != nil {
+		s.Bucket = c.Bucket.ValueString()
+	}
+	return s
 }
 
 // said returns Google's text of an error.
@@ -103,5 +64,26 @@ func imageUnreadable(err error) bool {
 	return strings.Contains(said(err), "must have permission to read the image")
 }
 
-// agentIn says where the service agent belongs.
-func agentIn(m *Model) string { return " of project " + m.Project.ValueString() }
+// secretUses lists where the configuration names secrets, variables first.
+func (m *Model) secretUses(ctx context.Context, diags *diag.Diagnostics) []refusal.SecretUse {
+	var out []refusal.SecretUse
+	env := m.secretEnv(ctx, diags)
+	for _, name := range sortedKeys(env) {
+		s := env[name]
+		out = append(out, refusal.SecretUse{At: path.Root("secret_env").AtMapKey(name).AtName("secret"), Name: s.Secret.ValueString(), Versions: []string{s.Version.ValueString()}})
+	}
+	volumes := m.volumes(ctx, diags)
+	for _, name := range sortedKeys(volumes) {
+		s := decode[SecretVolume](ctx, volumes[name].Secret, diags)
+		if s == nil {
+			continue
+		}
+		at := path.Root("volumes").AtMapKey(name).AtName("secret").AtName("secret")
+		versions := []string{s.Version.ValueString()}
+		for _, item := range decodeMap[SecretItem](ctx, s.Items, diags) {
+			versions = append(versions, item.Version.ValueString())
+		}
+		out = append(out, refusal.SecretUse{At: at, Name: s.Secret.ValueString(), Versions: versions, Volume: true})
+	}
+	return out
+}

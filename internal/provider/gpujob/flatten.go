@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/genproto/googleapis/api"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/managedmap"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
@@ -48,7 +49,9 @@ func flatten(ctx context.Context, job *runpb.Job, prior *Model, diags *diag.Diag
 	m.Image = types.StringValue(container.GetImage())
 	m.Command = flattenList(container.GetCommand(), prior.Command)
 	m.Args = flattenList(container.GetArgs(), prior.Args)
+	m.WorkingDir = text(container.GetWorkingDir())
 	m.Env = flattenEnv(container.GetEnv(), prior.Env)
+	m.SecretEnv = flattenSecretEnv(ctx, container.GetEnv(), prior, diags)
 	flattenGPU(task, container, prior, &m)
 	m.CPU = flattenQuantity(container.GetResources().GetLimits()[limitCPU], prior.CPU, value.ParseCPU, value.FormatCPU)
 	m.Memory = flattenQuantity(container.GetResources().GetLimits()[limitMemory], prior.Memory, value.ParseMemory, value.FormatMemory)
@@ -59,15 +62,20 @@ func flatten(ctx context.Context, job *runpb.Job, prior *Model, diags *diag.Diag
 	if r, ok := task.GetRetries().(*runpb.TaskTemplate_MaxRetries); ok {
 		m.MaxRetries = types.Int64Value(int64(r.MaxRetries))
 	}
-	before := prior.checkpoint(ctx, diags)
-	m.Checkpoint = flattenCheckpoint(findCheckpoint(task, container, before), container, before).object(ctx, diags)
+	checkpoint := findCheckpoint(ctx, task, container, prior, diags)
+	m.Checkpoint = flattenCheckpoint(checkpoint, container, prior.checkpoint(ctx, diags)).object(ctx, diags)
+	m.Volumes = flattenVolumes(ctx, task, container, prior, checkpoint.GetName(), diags)
+	m.Network = flattenNetwork(ctx, task, prior, diags)
+	m.EncryptionKey = keepName(text(task.GetEncryptionKey()), prior.EncryptionKey)
+	m.BinaryAuthorization = flattenBinaryAuthorization(ctx, job, prior, diags)
 	m.ServiceAccountEmail = types.StringValue(task.GetServiceAccount())
-	if known(prior.ServiceAccount) {
+	if value.Known(prior.ServiceAccount) {
 		m.ServiceAccount = types.StringValue(task.GetServiceAccount())
 	}
-	m.Labels = flattenLabels(job, prior.Labels)
-	m.TerraformLabels = flattenLabels(job, prior.TerraformLabels)
-	m.EffectiveLabels = mapValue(job.GetLabels())
+	m.Annotations = managedmap.Read(prior.Annotations, job.GetAnnotations())
+	m.Labels = managedmap.Read(prior.Labels, job.GetLabels(), execution.GetLabels())
+	m.TerraformLabels = managedmap.Read(prior.TerraformLabels, job.GetLabels(), execution.GetLabels())
+	m.EffectiveLabels = value.MapOf(job.GetLabels())
 	m.LaunchStage = flattenStage(job.GetLaunchStage(), prior.LaunchStage)
 	m.identify()
 	m.Exposure = m.exposure()
@@ -76,7 +84,7 @@ func flatten(ctx context.Context, job *runpb.Job, prior *Model, diags *diag.Diag
 
 // identify sets what follows from project, location and name.
 func (m *Model) identify() {
-	if !m.named() {
+	if !m.place().Known() {
 		return
 	}
 	m.ID = types.StringValue(m.job().String())
@@ -91,29 +99,12 @@ func consoleURL(j resourcename.Job) string {
 // flattenList keeps null and empty apart as prior does.
 func flattenList(live []string, prior types.List) types.List {
 	if len(live) == 0 {
-		if known(prior) && len(prior.Elements()) == 0 {
+		if value.Known(prior) && len(prior.Elements()) == 0 {
 			return prior
 		}
 		return types.ListNull(types.StringType)
 	}
-	return listValue(live)
-}
-
-// flattenEnv takes the plain variables. Their order means nothing.
-func flattenEnv(live []*runpb.EnvVar, prior types.Map) types.Map {
-	plain := map[string]string{}
-	for _, e := range live {
-		if e.GetValueSource() == nil {
-			plain[e.GetName()] = e.GetValue()
-		}
-	}
-	if len(plain) == 0 {
-		if known(prior) && len(prior.Elements()) == 0 {
-			return prior
-		}
-		return types.MapNull(types.StringType)
-	}
-	return mapValue(plain)
+	return value.ListOf(live)
 }
 
 func flattenGPU(task *runpb.TaskTemplate, container *runpb.Container, prior, m *Model) {
@@ -121,7 +112,7 @@ func flattenGPU(task *runpb.TaskTemplate, container *runpb.Container, prior, m *
 	switch {
 	case accelerator != "":
 		m.GPUType = types.StringValue(accelerator)
-	case container.GetResources().GetLimits()[limitGPU] != "" && known(prior.GPUType) && resilience.HasGPU(prior.GPUType.ValueString()):
+	case container.GetResources().GetLimits()[limitGPU] != "" && value.Known(prior.GPUType) && resilience.HasGPU(prior.GPUType.ValueString()):
 		// A GPU whose type the answer leaves out.
 	default:
 		m.GPUType = types.StringValue(resilience.NoGPU)
@@ -133,7 +124,7 @@ func flattenGPU(task *runpb.TaskTemplate, container *runpb.Container, prior, m *
 		m.GPUZonalRedundancy = types.BoolValue(false)
 	case task.GpuZonalRedundancyDisabled != nil:
 		m.GPUZonalRedundancy = types.BoolValue(true)
-	case !known(prior.GPUZonalRedundancy):
+	case !value.Known(prior.GPUZonalRedundancy):
 		m.GPUZonalRedundancy = types.BoolValue(resilience.HasGPU(m.GPUType.ValueString()))
 	}
 }
@@ -147,7 +138,7 @@ func flattenQuantity(live string, prior value.Quantity, parse func(string) (int6
 		}
 		return value.NewQuantity(live)
 	}
-	if known(prior) {
+	if value.Known(prior) {
 		if p, err := parse(prior.ValueString()); err == nil && p == n {
 			return prior
 		}
@@ -187,7 +178,7 @@ func flattenCheckpoint(volume *runpb.Volume, container *runpb.Container, prior *
 	if prior != nil {
 		*c = *prior
 	}
-	c.Bucket = types.StringValue(bucketName(gcs.GetBucket()))
+	c.Bucket = types.StringValue(bareName(gcs.GetBucket()))
 	c.MountPath = types.StringValue(mountOf(container, volume.GetName()).GetMountPath())
 	prefix := types.StringNull()
 	var options []string
@@ -205,7 +196,7 @@ func flattenCheckpoint(volume *runpb.Volume, container *runpb.Container, prior *
 
 // hasOption tells whether an option is written among the mount options.
 func hasOption(c *Checkpoint, option string) bool {
-	return c != nil && slices.Contains(stringList(c.MountOptions), option)
+	return c != nil && slices.Contains(value.Elements(c.MountOptions), option)
 }
 
 // newCheckpoint returns a checkpoint with the documented defaults.
@@ -217,34 +208,10 @@ func newCheckpoint() *Checkpoint {
 	}
 }
 
-// flattenLabels takes the live values of the labels that prior manages. A label
-// stands on the job and on its executions; where they differ, the one that prior
-// does not have is shown, so that the next apply mends both.
-func flattenLabels(job *runpb.Job, prior types.Map) types.Map {
-	if !known(prior) {
-		return prior
-	}
-	out := map[string]string{}
-	for k, want := range stringMap(prior) {
-		for _, live := range []map[string]string{job.GetLabels(), job.GetTemplate().GetLabels()} {
-			v, ok := live[k]
-			if !ok {
-				delete(out, k)
-				break
-			}
-			out[k] = v
-			if v != want {
-				break
-			}
-		}
-	}
-	return mapValue(out)
-}
-
 // flattenStage keeps a configured stage while the server reports the same or a
 // lower one, and stores nothing where none is configured.
 func flattenStage(live api.LaunchStage, prior types.String) types.String {
-	if !known(prior) {
+	if !value.Known(prior) {
 		return prior
 	}
 	configured := api.LaunchStage(api.LaunchStage_value[prior.ValueString()])

@@ -60,16 +60,16 @@ func sameState(t testing.TB, what string, got, want Model) {
 func TestFlattenIsQuiet(t *testing.T) {
 	t.Parallel()
 	full := with(func(m *Model) {
-		m.Command, m.Args = listValue([]string{"python"}), listValue([]string{"train.py"})
-		m.Env = mapValue(map[string]string{"A": "1", "B": ""})
+		m.Command, m.Args = value.ListOf([]string{"python"}), value.ListOf([]string{"train.py"})
+		m.Env = value.MapOf(map[string]string{"A": "1", "B": ""})
 		m.CPU, m.Memory = value.NewQuantity("8"), value.NewQuantity("34359738368")
 		m.TaskTimeout = value.NewDuration("720m")
 		m.LaunchStage = types.StringValue("BETA")
-		m.Labels = mapValue(map[string]string{"team": "ml", "empty": ""})
-		m.TerraformLabels = mapValue(map[string]string{"team": "ml", "empty": "", "default": "x"})
+		m.Labels = value.MapOf(map[string]string{"team": "ml", "empty": ""})
+		m.TerraformLabels = value.MapOf(map[string]string{"team": "ml", "empty": "", "default": "x"})
 		m.EffectiveLabels = m.TerraformLabels
 		m.Checkpoint = checkpointOf(func(c *Checkpoint) {
-			c.Prefix, c.MountOptions = types.StringValue("runs/42"), listValue([]string{"implicit-dirs"})
+			c.Prefix, c.MountOptions = types.StringValue("runs/42"), value.ListOf([]string{"implicit-dirs"})
 			c.Interval, c.Grant = value.NewDuration("30m"), types.BoolValue(true)
 		})
 		m.CancelRunningExecutions = types.BoolValue(true)
@@ -111,7 +111,7 @@ func TestFlattenIsQuiet(t *testing.T) {
 			func(j *runpb.Job) { j.Template.Parallelism = 4 }},
 		"no count": {example(), func(j *runpb.Job) { j.Template.TaskCount = 0 }},
 		"empty, not null": {with(func(m *Model) {
-			m.Command, m.Args, m.Env, m.Labels = listValue(nil), listValue(nil), mapValue(nil), mapValue(nil)
+			m.Command, m.Args, m.Env, m.Labels = value.ListOf(nil), value.ListOf(nil), value.MapOf(nil), value.MapOf(nil)
 		}), func(*runpb.Job) {}},
 		"an old read of it": {example(), func(j *runpb.Job) { j.Uid = "" }},
 	} {
@@ -143,10 +143,10 @@ func TestFlattenSpellsShortest(t *testing.T) {
 func TestFlattenShowsDrift(t *testing.T) {
 	t.Parallel()
 	state := with(func(m *Model) {
-		m.Labels = mapValue(map[string]string{"team": "ml", "kept": "1", "gone": "1"})
+		m.Labels = value.MapOf(map[string]string{"team": "ml", "kept": "1", "gone": "1"})
 		m.TerraformLabels = m.Labels
-		m.Env = mapValue(map[string]string{"A": "1"})
-		m.Command = listValue([]string{"python"})
+		m.Env = value.MapOf(map[string]string{"A": "1"})
+		m.Command = value.ListOf([]string{"python"})
 		m.Parallelism = types.Int64Value(1)
 		m.Checkpoint = checkpointOf(func(c *Checkpoint) { c.Role = types.StringValue("roles/storage.objectAdmin") })
 	})
@@ -168,24 +168,24 @@ func TestFlattenShowsDrift(t *testing.T) {
 	c.VolumeMounts[0].MountPath = "/data"
 
 	want := state
-	want.Labels = mapValue(map[string]string{"team": "web", "kept": "1"})
+	want.Labels = value.MapOf(map[string]string{"team": "web", "kept": "1"})
 	want.TerraformLabels = want.Labels
-	want.EffectiveLabels = mapValue(job.Labels)
+	want.EffectiveLabels = value.MapOf(job.Labels)
 	want.TaskCount, want.Parallelism = types.Int64Value(4), types.Int64Null()
-	want.Image, want.Command, want.Env = types.StringValue("other:1"), types.ListNull(types.StringType), mapValue(map[string]string{"A": "1", "B": "2"})
+	want.Image, want.Command, want.Env = types.StringValue("other:1"), types.ListNull(types.StringType), value.MapOf(map[string]string{"A": "1", "B": "2"})
 	want.CPU, want.TaskTimeout = value.NewQuantity("6"), value.NewDuration("10m")
 	want.ServiceAccountEmail = types.StringValue("other@my-project.iam.gserviceaccount.com")
 	want.GPUType, want.GPUZonalRedundancy = types.StringValue("nvidia-rtx-pro-6000"), types.BoolValue(true)
 	want.Checkpoint = checkpointOf(func(c *Checkpoint) {
 		c.Role = types.StringValue("roles/storage.objectAdmin")
-		c.Bucket, c.MountPath, c.Prefix, c.MountOptions = types.StringValue("elsewhere"), types.StringValue("/data"), types.StringValue("x"), listValue([]string{"ro"})
+		c.Bucket, c.MountPath, c.Prefix, c.MountOptions = types.StringValue("elsewhere"), types.StringValue("/data"), types.StringValue("x"), value.ListOf([]string{"ro"})
 	})
 	want.Exposure = want.exposure()
 	sameState(t, "drift", flattened(t, job, state), want)
 
 	// The label is on the job and not on its executions: it is seen as missing.
 	job.Labels, job.Template.Labels = map[string]string{"team": "ml", "kept": "1", "gone": "1"}, map[string]string{"team": "ml", "kept": "2"}
-	if got := flattened(t, job, state); !got.Labels.Equal(mapValue(map[string]string{"team": "ml", "kept": "2"})) {
+	if got := flattened(t, job, state); !got.Labels.Equal(value.MapOf(map[string]string{"team": "ml", "kept": "2"})) {
 		t.Errorf("labels of the executions are not looked at: %s", got.Labels)
 	}
 	// A named account shows its own change, a raised stage too.
@@ -203,68 +203,6 @@ func TestFlattenShowsDrift(t *testing.T) {
 	if got := flattened(t, job, state); !got.Checkpoint.IsNull() {
 		t.Errorf("a checkpoint without volume: %s", got.Checkpoint)
 	}
-}
-
-// drawModel draws a valid model.
-func drawModel(t *rapid.T) Model {
-	word := rapid.StringMatching(`[a-z]{1,8}`)
-	stringsOf := func(name string) types.List {
-		switch n := rapid.IntRange(-1, 3).Draw(t, name); {
-		case n < 0:
-			return types.ListNull(types.StringType)
-		default:
-			return listValue(rapid.SliceOfN(rapid.String(), n, n).Draw(t, name))
-		}
-	}
-	mapOf := func(name string) types.Map {
-		if rapid.Bool().Draw(t, name+" null") {
-			return types.MapNull(types.StringType)
-		}
-		return mapValue(rapid.MapOfN(word, rapid.SampledFrom([]string{"", "a", "b-c"}), 0, 4).Draw(t, name))
-	}
-	m := example()
-	m.Image = types.StringValue(word.Draw(t, "image"))
-	m.Command, m.Args, m.Env = stringsOf("command"), stringsOf("args"), mapOf("env")
-	m.GPUType = types.StringValue(rapid.SampledFrom([]string{"nvidia-l4", "nvidia-rtx-pro-6000", "none", "later"}).Draw(t, "gpu"))
-	m.GPUZonalRedundancy = types.BoolValue(m.GPUType.ValueString() != "none" && rapid.Bool().Draw(t, "redundancy"))
-	m.CPU = value.NewQuantity(rapid.SampledFrom([]string{"1", "4", "4000m", "20", "0.5"}).Draw(t, "cpu"))
-	m.Memory = value.NewQuantity(rapid.SampledFrom([]string{"512Mi", "16Gi", "16G", "17179869184", "80Gi"}).Draw(t, "memory"))
-	m.TaskCount = types.Int64Value(rapid.Int64Range(1, 10_000).Draw(t, "tasks"))
-	if rapid.Bool().Draw(t, "parallelism set") {
-		m.Parallelism = types.Int64Value(rapid.Int64Range(1, m.TaskCount.ValueInt64()).Draw(t, "parallelism"))
-	}
-	m.TaskTimeout = value.NewDuration(rapid.SampledFrom([]string{"1h", "60m", "3600s", "12h", "3.5s", "3.500s", "168h"}).Draw(t, "timeout"))
-	m.MaxRetries = types.Int64Value(rapid.Int64Range(0, 10).Draw(t, "retries"))
-	if rapid.Bool().Draw(t, "named") {
-		m.ServiceAccount, m.ServiceAccountID = types.StringValue("me@my-project.iam.gserviceaccount.com"), types.StringNull()
-		m.ServiceAccountEmail, m.ServiceAccountUniqueID = m.ServiceAccount, types.StringNull()
-	}
-	m.Labels = mapOf("labels")
-	all := stringMap(m.Labels)
-	all["default"] = "x"
-	m.TerraformLabels = mapValue(all)
-	m.EffectiveLabels = m.TerraformLabels
-	if rapid.Bool().Draw(t, "stage set") {
-		m.LaunchStage = types.StringValue(rapid.SampledFrom([]string{"GA", "BETA", "ALPHA"}).Draw(t, "stage"))
-	}
-	if rapid.Bool().Draw(t, "checkpoint set") {
-		c := newCheckpoint()
-		c.Bucket, c.MountPath = types.StringValue(word.Draw(t, "bucket")), types.StringValue("/"+word.Draw(t, "path"))
-		if rapid.Bool().Draw(t, "prefix set") {
-			c.Prefix = types.StringValue(word.Draw(t, "prefix"))
-		}
-		switch rapid.IntRange(0, 2).Draw(t, "options") {
-		case 1:
-			c.MountOptions = listValue(nil)
-		case 2:
-			c.MountOptions = listValue(rapid.SliceOfN(word, 1, 3).Draw(t, "option"))
-		}
-		c.Grant = rapid.SampledFrom([]types.Bool{types.BoolNull(), types.BoolValue(true), types.BoolValue(false)}).Draw(t, "grant")
-		var diags diag.Diagnostics
-		m.Checkpoint = c.object(t.Context(), &diags)
-	}
-	m.Exposure = m.exposure()
-	return m
 }
 
 // A random valid model survives expand and flatten, and an overlay of it on a
@@ -308,6 +246,11 @@ func FuzzFlatten(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(seed)
+	full := everyKind()
+	if seed, err = proto.Marshal(expand(f.Context(), &full, &diag.Diagnostics{})); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
 	f.Add([]byte{})
 	s := schemaOf(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -315,7 +258,7 @@ func FuzzFlatten(f *testing.F) {
 		if proto.Unmarshal(raw, job) != nil {
 			return
 		}
-		for _, prior := range []Model{example(), with(func(m *Model) { m.Checkpoint = checkpointOf(nil) })} {
+		for _, prior := range []Model{example(), with(func(m *Model) { m.Checkpoint = checkpointOf(nil) }), everyKind()} {
 			m := flattened(t, job, prior)
 			state := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(t.Context()), nil)}
 			noErrors(t, state.Set(t.Context(), m.settled()))

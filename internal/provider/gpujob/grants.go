@@ -11,8 +11,11 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // noteKey is the key of the note in the private state.
@@ -98,58 +101,113 @@ func without(grants, others []gcp.Grant) []gcp.Grant {
 	return out
 }
 
-// The rights that a caller needs on a bucket to grant a role on it.
-var policyRights = []string{"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"}
+// The rights that a caller needs to grant a role, by the kind of resource, and
+// the role that has them.
+var (
+	bucketRights = []string{"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"}
+	secretRights = []string{"secretmanager.secrets.getIamPolicy", "secretmanager.secrets.setIamPolicy"}
+)
 
-// checkBuckets makes sure, before anything is written, that the checkpoint
-// bucket is there, and that the caller may set the policy of each bucket that a
-// grant is for.
-func (w *work) checkBuckets(ctx context.Context, bucket string, grants []gcp.Grant) bool {
-	if bucket != "" {
-		_, err := w.r.data.Client.GetBucket(ctx, bucket)
+// place is a bucket that a job uses.
+type place struct {
+	bucket string
+	at     path.Path
+}
+
+// buckets returns the known buckets that a job uses, each once.
+func (m *Model) buckets(ctx context.Context, diags *diag.Diagnostics) []place {
+	var out []place
+	uses, _ := m.uses(ctx, diags)
+	for _, u := range uses {
+		if value.Known(u.bucket) && !slices.ContainsFunc(out, func(p place) bool { return p.bucket == u.bucket.ValueString() }) {
+			out = append(out, place{u.bucket.ValueString(), u.at})
+		}
+	}
+	return out
+}
+
+// newBuckets returns the buckets that a job did not use before.
+func newBuckets(ctx context.Context, before, after *Model, diags *diag.Diagnostics) []place {
+	out := after.buckets(ctx, diags)
+	if before == nil {
+		return out
+	}
+	old := before.buckets(ctx, diags)
+	return slices.DeleteFunc(out, func(p place) bool {
+		return slices.ContainsFunc(old, func(o place) bool { return o.bucket == p.bucket })
+	})
+}
+
+// checkPlaces makes sure, before anything is written, that the buckets are
+// there, and that the caller may set the policy of whatever a grant is for.
+func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, grants []gcp.Grant) bool {
+	for _, p := range buckets {
+		_, err := w.r.data.Client.GetBucket(ctx, p.bucket)
 		switch {
 		case gcp.IsNotFound(err):
-			w.fail("checkpoint.bucket", "No such bucket", err,
+			diags.Error(w.diags, p.at, "No such bucket", err,
 				"Nothing was written. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
 			return false
 		case err != nil && !gcp.IsPermissionDenied(err):
-			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was written.")
+			diags.Error(w.diags, p.at, "Cannot look at the bucket", err, "Nothing was written.")
 			return false
 		}
 	}
 	for _, g := range grants {
-		name := bucketName(g.Resource)
-		held, err := w.r.data.Client.BucketPermissions(ctx, name, policyRights)
-		if err != nil {
-			w.fail("checkpoint.bucket", "Cannot look at the checkpoint bucket", err, "Nothing was written.")
-			return false
-		}
-		var missing []string
-		for _, right := range policyRights {
-			if !slices.Contains(held, right) {
-				missing = append(missing, right)
-			}
-		}
-		if len(missing) > 0 {
-			w.report("checkpoint.bucket", "Not allowed to grant a role on the bucket", fmt.Sprintf(
-				"The job's account %s needs %s on bucket %s, and the account that Terraform runs as may not grant it: it lacks %s there. Nothing was written.\n\n"+
-					"Give the account that Terraform runs as roles/storage.admin on the bucket, or grant the role otherwise and set checkpoint.grant = false.",
-				strings.TrimPrefix(g.Member, "serviceAccount:"), g.Role, name, strings.Join(missing, " and ")))
+		if !w.mayGrant(ctx, g, plan.blame(ctx, g)) {
 			return false
 		}
 	}
 	return true
 }
 
+// mayGrant tells whether the caller may give a grant.
+func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path) bool {
+	kind, rights, admin := "bucket", bucketRights, "roles/storage.admin"
+	if isSecret(g) {
+		kind, rights, admin = "secret", secretRights, "roles/secretmanager.admin"
+	}
+	held, err := w.r.data.Client.Permissions(ctx, g.Resource, rights)
+	if err != nil {
+		diags.Error(w.diags, at, "Cannot look at the "+kind, err, "Nothing was written.")
+		return false
+	}
+	var missing []string
+	for _, right := range rights {
+		if !slices.Contains(held, right) {
+			missing = append(missing, right)
+		}
+	}
+	if len(missing) == 0 {
+		return true
+	}
+	// A secret that does not exist answers that nothing may be done with it.
+	if isSecret(g) {
+		if _, err := w.r.data.Client.GetSecret(ctx, g.Resource); gcp.IsNotFound(err) {
+			diags.Error(w.diags, at, "No such secret", err, fmt.Sprintf(
+				"Nothing was written. Create the secret %s and a version of it first; in the same configuration, refer to it by the resource that makes it, so that Terraform knows the order.", g.Resource))
+			return false
+		}
+	}
+	w.diags.AddAttributeError(at, "Not allowed to grant a role on the "+kind, fmt.Sprintf(
+		"The job's account %s needs %s on %s %s, and the account that Terraform runs as may not grant it: it lacks %s there. Nothing was written.\n\n"+
+			"Give the account that Terraform runs as %s on the %s, or grant the role otherwise and set grant = false beside the %[3]s.",
+		strings.TrimPrefix(g.Member, "serviceAccount:"), g.Role, kind, bareName(g.Resource), strings.Join(missing, " and "), admin, kind))
+	return false
+}
+
+// isSecret tells whether a grant is on a secret.
+func isSecret(g gcp.Grant) bool { return strings.Contains(g.Resource, "/secrets/") }
+
 // give adds grants and records each in the state as soon as it is there. A grant
 // that a named account has already is noted, and not recorded.
-func (w *work) give(ctx context.Context, grants []gcp.Grant, owned bool) bool {
+func (w *work) give(ctx context.Context, plan *Model, grants []gcp.Grant) bool {
 	for _, g := range grants {
 		added, err := w.r.data.Client.AddMember(ctx, g, w.freshAccount()...)
 		// A write is tried only where the role was missing: one that may have
 		// worked is ours to revoke.
 		switch {
-		case added || owned && err == nil || err != nil && gcp.IsAmbiguous(err):
+		case added || plan.owned() && err == nil || err != nil && gcp.IsAmbiguous(err):
 			w.held = append(without(w.held, []gcp.Grant{g}), g)
 			w.note.Present = without(w.note.Present, []gcp.Grant{g})
 			w.state.Grants = grantSet(w.held)
@@ -159,7 +217,7 @@ func (w *work) give(ctx context.Context, grants []gcp.Grant, owned bool) bool {
 			w.save(ctx)
 		}
 		if err != nil {
-			w.fail("checkpoint", "Cannot grant a role on the checkpoint bucket", err, "")
+			diags.Error(w.diags, plan.blame(ctx, g), "Cannot grant a role", err, fmt.Sprintf("%s was to have %s on %s.", g.Member, g.Role, g.Resource))
 			return false
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -18,7 +16,10 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/managedmap"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -44,7 +45,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		return
 	}
 	// Only the name may be kept from what the framework has set.
-	m.Timeouts = blankTimeouts(ctx)
+	m.Timeouts = timelimits.Null(ctx)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, job)...)
 }
@@ -102,21 +103,40 @@ func (r *Resource) adopt(ctx context.Context, job resourcename.Job, live *runpb.
 			"%s has %d containers (%s), and this resource holds jobs with one. Manage it with another resource, or take the sidecars out first.", job, n, strings.Join(names, ", ")))
 		return Model{}, false
 	}
+	if !held(job, task, diagnostics) {
+		return Model{}, false
+	}
 	m := blank(job)
-	hint := importedCheckpoint(task, task.GetContainers()[0])
+	hint := importedCheckpoint(ctx, task, task.GetContainers()[0], diagnostics)
 	m.Checkpoint = hint.object(ctx, diagnostics)
-	m.Labels = r.importedLabels(live)
-	m.TerraformLabels = mapValue(r.data.Labels(stringMap(m.Labels)))
-	if need := stageToSend(&m, 0); stageRank(live.GetLaunchStage()) > stageRank(need) {
+	m.Labels, m.TerraformLabels = labels.Import(r.data, live.GetLabels())
+	m.Annotations = managedmap.Import(live.GetAnnotations(), func(k, _ string) bool { return value.SystemNamespace(k) != "" })
+	m = flatten(ctx, live, &m, diagnostics)
+	if need := stageToSend(ctx, &m, 0); stageRank(live.GetLaunchStage()) > stageRank(need) {
 		// More than the schema's features need: something else does.
 		m.LaunchStage = types.StringValue(live.GetLaunchStage().String())
 	}
-	m = flatten(ctx, live, &m, diagnostics)
 	if diagnostics.HasError() || !r.importAccount(ctx, &m, diagnostics) {
 		return Model{}, false
 	}
 	r.importGrants(ctx, &m, diagnostics)
 	return m, !diagnostics.HasError()
+}
+
+// held makes sure that the schema can hold every volume. It warns of what stays
+// as it is and is not shown.
+func held(job resourcename.Job, task *runpb.TaskTemplate, diagnostics *diag.Diagnostics) bool {
+	var lost []string
+	for _, v := range task.GetVolumes() {
+		if why := whyNotHeld(task, v); why != "" {
+			lost = append(lost, fmt.Sprintf("the volume %q %s", v.GetName(), why))
+		}
+	}
+	if len(lost) > 0 {
+		diagnostics.AddError("Job cannot be imported", fmt.Sprintf(
+			"%s has what this resource cannot hold: %s. Change the job first, or manage it with another resource.", job, strings.Join(lost, "; ")))
+	}
+	return len(lost) == 0
 }
 
 // importAccount tells an account that this provider made for the job from one
@@ -140,44 +160,37 @@ func (r *Resource) importAccount(ctx context.Context, m *Model, diagnostics *dia
 	return true
 }
 
-// importGrants records the role that the owned account has on the bucket.
+// importGrants records the roles that the owned account has on what the job
+// uses. The role on the checkpoint's bucket is the one that it has.
 func (r *Resource) importGrants(ctx context.Context, m *Model, diagnostics *diag.Diagnostics) {
-	c := m.checkpoint(ctx, diagnostics)
-	if c == nil || !m.owned() {
+	if !m.owned() {
 		return
 	}
-	for _, role := range []string{defaultRole, "roles/storage.objectAdmin", "roles/storage.admin", "roles/storage.objectViewer"} {
-		g := gcp.Grant{Resource: resourcename.Bucket{Name: c.Bucket.ValueString()}.String(), Role: role,
-			Member: resourcename.ServiceAccount{Email: m.ServiceAccountEmail.ValueString()}.Member()}
+	if c := m.checkpoint(ctx, diagnostics); c != nil {
+		for _, role := range []string{defaultRole, "roles/storage.objectAdmin", "roles/storage.admin", viewerRole} {
+			g := gcp.Grant{Resource: resourcename.Bucket{Name: c.Bucket.ValueString()}.String(), Role: role,
+				Member: resourcename.ServiceAccount{Email: m.ServiceAccountEmail.ValueString()}.Member()}
+			if has, err := r.data.Client.HasMember(ctx, g); err == nil && has {
+				c.Role = types.StringValue(role)
+				m.Checkpoint = c.object(ctx, diagnostics)
+				break
+			}
+		}
+	}
+	var held []gcp.Grant
+	desired, _ := m.desiredGrants(ctx, diagnostics)
+	for _, g := range desired {
 		if has, err := r.data.Client.HasMember(ctx, g); err == nil && has {
-			c.Role = types.StringValue(role)
-			m.Checkpoint = c.object(ctx, diagnostics)
-			m.Grants = grantSet([]gcp.Grant{g})
-			return
+			held = append(held, g)
 		}
 	}
-}
-
-// importedLabels takes every label but those that the provider adds anyway and
-// the platform's own.
-func (r *Resource) importedLabels(live *runpb.Job) types.Map {
-	out := map[string]string{}
-	for k, v := range live.GetLabels() {
-		if d, ok := r.data.DefaultLabels[k]; ok && d == v || value.SystemNamespace(k) != "" {
-			continue
-		}
-		out[k] = v
-	}
-	if len(out) == 0 {
-		return types.MapNull(types.StringType)
-	}
-	return mapValue(out)
+	m.Grants = grantSet(held)
 }
 
 // importedCheckpoint chooses the checkpoint of a job that somebody else made:
 // the volume of that name, else the only writable bucket, else none.
-func importedCheckpoint(task *runpb.TaskTemplate, container *runpb.Container) *Checkpoint {
-	volume := findCheckpoint(task, container, nil)
+func importedCheckpoint(ctx context.Context, task *runpb.TaskTemplate, container *runpb.Container, diagnostics *diag.Diagnostics) *Checkpoint {
+	volume := findCheckpoint(ctx, task, container, nil, diagnostics)
 	if volume.GetGcs() == nil {
 		var writable []*runpb.Volume
 		for _, v := range task.GetVolumes() {
@@ -198,22 +211,15 @@ func blank(job resourcename.Job) Model {
 	return Model{
 		ID: types.StringNull(), UID: types.StringNull(),
 		Name: types.StringValue(job.Name), Project: types.StringValue(job.Project), Location: value.NewLocation(job.Location),
-		Image: types.StringNull(), Command: types.ListNull(types.StringType), Args: types.ListNull(types.StringType), Env: types.MapNull(types.StringType),
+		Image: types.StringNull(), Command: types.ListNull(types.StringType), Args: types.ListNull(types.StringType),
+		WorkingDir: types.StringNull(), Env: types.MapNull(types.StringType), SecretEnv: types.MapNull(secretEnvType),
 		GPUType: types.StringNull(), GPUZonalRedundancy: types.BoolNull(), CPU: value.NewQuantityNull(), Memory: value.NewQuantityNull(),
 		TaskCount: types.Int64Null(), Parallelism: types.Int64Null(), TaskTimeout: value.NewDurationNull(), MaxRetries: types.Int64Null(),
-		Checkpoint:     types.ObjectNull(checkpointTypes),
+		Checkpoint: types.ObjectNull(checkpointTypes), Volumes: types.MapNull(volumeType), Network: types.ObjectNull(networkTypes),
+		EncryptionKey: types.StringNull(), BinaryAuthorization: types.ObjectNull(binaryAuthorizationTypes), Annotations: types.MapNull(types.StringType),
 		ServiceAccount: types.StringNull(), ServiceAccountID: types.StringNull(), ServiceAccountEmail: types.StringNull(), ServiceAccountUniqueID: types.StringNull(),
 		Labels: types.MapNull(types.StringType), TerraformLabels: types.MapNull(types.StringType), EffectiveLabels: types.MapNull(types.StringType),
 		LaunchStage: types.StringNull(), CancelRunningExecutions: types.BoolValue(false), ConsoleURL: types.StringNull(),
 		Grants: grantSet(nil), Exposure: types.ObjectNull(exposureTypes),
 	}
-}
-
-// blankTimeouts is the attribute timeouts without any.
-func blankTimeouts(ctx context.Context) timeouts.Value {
-	names := map[string]attr.Type{}
-	if t, ok := timeouts.AttributesAll(ctx).GetType().(timeouts.Type); ok {
-		names = t.AttrTypes
-	}
-	return timeouts.Value{Object: types.ObjectNull(names)}
 }

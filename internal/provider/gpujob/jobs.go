@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 const (
@@ -149,7 +151,7 @@ func (w *work) applied(ctx context.Context, plan *Model, live *runpb.Job) {
 	w.state.Grants = grantSet(w.held)
 	w.state.ServiceAccountID, w.state.ServiceAccountUniqueID = before.ServiceAccountID, before.ServiceAccountUniqueID
 	if w.state.EffectiveLabels.IsUnknown() {
-		w.state.EffectiveLabels = mapValue(live.GetLabels())
+		w.state.EffectiveLabels = value.MapOf(live.GetLabels())
 	}
 	w.save(ctx)
 }
@@ -173,18 +175,35 @@ func (w *work) awaitReady(ctx context.Context, plan *Model) (*runpb.Job, error) 
 }
 
 // notReadyError is what Cloud Run says of a job that it could not set up.
-type notReadyError struct{ job, message string }
+type notReadyError struct{ job, message, reason string }
 
 func (e *notReadyError) Error() string {
 	return fmt.Sprintf("Cloud Run has %s, and could not set it up: %s", e.job, e.message)
 }
 
+// Quote gives diagnostics the text apart from what it is about.
+func (e *notReadyError) Quote() diags.Quote {
+	status := "Ready condition failed"
+	if e.reason != "" {
+		status += ", " + e.reason
+	}
+	return diags.Quote{Attempt: fmt.Sprintf("Cloud Run has %s, and could not set it up", e.job), Text: e.message, Status: status, Reason: e.reason}
+}
+
 // notReady returns an error for a job that is reconciled and not ready.
 func notReady(live *runpb.Job) error {
 	if t := live.GetTerminalCondition(); t.GetState() == runpb.Condition_CONDITION_FAILED {
-		return &notReadyError{live.GetName(), t.GetMessage()}
+		return &notReadyError{live.GetName(), t.GetMessage(), reasonOf(t)}
 	}
 	return nil
+}
+
+// reasonOf returns the name of a condition's reason, "" when it has none.
+func reasonOf(c *runpb.Condition) string {
+	if r, ok := c.GetReasons().(*runpb.Condition_Reason); ok && r.Reason != runpb.Condition_COMMON_REASON_UNDEFINED {
+		return r.Reason.String()
+	}
+	return ""
 }
 
 // satisfies tells whether a live job is what the plan asks for.
@@ -209,7 +228,7 @@ func ours(live *runpb.Job, state *Model) bool {
 
 // replaced tells whether a live job of the state's name is somebody else's.
 func replaced(live *runpb.Job, state *Model) bool {
-	return (!known(state.UID) || live.GetUid() != state.UID.ValueString()) && !ours(live, state)
+	return (!value.Known(state.UID) || live.GetUid() != state.UID.ValueString()) && !ours(live, state)
 }
 
 // checkOwner makes sure, before an update writes anything, that the job of that

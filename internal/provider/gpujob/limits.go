@@ -40,13 +40,13 @@ func configFindings(m *Model) []resilience.Finding {
 	if m.GPUType.IsNull() {
 		gpu = defaultGPUType
 	}
-	if d, err := m.TaskTimeout.Duration(); known(m.TaskTimeout) && err == nil {
+	if d, err := m.TaskTimeout.Duration(); value.Known(m.TaskTimeout) && err == nil {
 		out = append(out, resilience.CheckTimeout(gpu, d)...)
 	}
-	if n := m.MaxRetries.ValueInt64(); known(m.MaxRetries) && n >= 0 && n <= math.MaxInt32 {
+	if n := m.MaxRetries.ValueInt64(); value.Known(m.MaxRetries) && n >= 0 && n <= math.MaxInt32 {
 		out = append(out, resilience.CheckRetries(n, false)...)
 	}
-	if n := m.TaskCount.ValueInt64(); known(m.TaskCount) && n <= math.MaxInt32 {
+	if n := m.TaskCount.ValueInt64(); value.Known(m.TaskCount) && n <= math.MaxInt32 {
 		out = append(out, resilience.CheckTasks(n)...)
 	}
 	row, ok := resilience.LookupGPU(gpu)
@@ -67,7 +67,7 @@ func configFindings(m *Model) []resilience.Finding {
 // finding about a value that the table gave points to the attribute that the
 // configuration has, and says where the value comes from.
 func resourceFindings(config *Model, gpu string, cpu, memory value.Quantity) []resilience.Finding {
-	if !known(cpu) || !known(memory) {
+	if !value.Known(cpu) || !value.Known(memory) {
 		return nil
 	}
 	milli, err := cpu.CPUMilli()

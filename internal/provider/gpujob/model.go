@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
@@ -31,7 +31,9 @@ type Model struct {
 	Image                   types.String   `tfsdk:"image"`
 	Command                 types.List     `tfsdk:"command"`
 	Args                    types.List     `tfsdk:"args"`
+	WorkingDir              types.String   `tfsdk:"working_dir"`
 	Env                     types.Map      `tfsdk:"env"`
+	SecretEnv               types.Map      `tfsdk:"secret_env"`
 	GPUType                 types.String   `tfsdk:"gpu_type"`
 	GPUZonalRedundancy      types.Bool     `tfsdk:"gpu_zonal_redundancy"`
 	CPU                     value.Quantity `tfsdk:"cpu"`
@@ -41,6 +43,10 @@ type Model struct {
 	TaskTimeout             value.Duration `tfsdk:"task_timeout"`
 	MaxRetries              types.Int64    `tfsdk:"max_retries"`
 	Checkpoint              types.Object   `tfsdk:"checkpoint"`
+	Volumes                 types.Map      `tfsdk:"volumes"`
+	Network                 types.Object   `tfsdk:"network"`
+	EncryptionKey           types.String   `tfsdk:"encryption_key"`
+	BinaryAuthorization     types.Object   `tfsdk:"binary_authorization"`
 	ServiceAccount          types.String   `tfsdk:"service_account"`
 	ServiceAccountID        types.String   `tfsdk:"service_account_id"`
 	ServiceAccountEmail     types.String   `tfsdk:"service_account_email"`
@@ -48,6 +54,7 @@ type Model struct {
 	Labels                  types.Map      `tfsdk:"labels"`
 	TerraformLabels         types.Map      `tfsdk:"terraform_labels"`
 	EffectiveLabels         types.Map      `tfsdk:"effective_labels"`
+	Annotations             types.Map      `tfsdk:"annotations"`
 	LaunchStage             types.String   `tfsdk:"launch_stage"`
 	CancelRunningExecutions types.Bool     `tfsdk:"cancel_running_executions"`
 	ConsoleURL              types.String   `tfsdk:"console_url"`
@@ -81,36 +88,35 @@ var (
 	exposureTypes = map[string]attr.Type{"attempts": types.Int64Type, "gpu_hours": types.Float64Type, "task_hours": types.Float64Type}
 )
 
-// known tells whether an attribute has a value that can be used.
-func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
-
 // job returns the job's name. It is complete only when project, location and
 // name are known.
 func (m *Model) job() resourcename.Job {
 	return resourcename.Job{Project: m.Project.ValueString(), Location: m.Location.Canonical(), Name: m.Name.ValueString()}
 }
 
-// named tells whether project, location and name are all known.
-func (m *Model) named() bool { return known(m.Project) && known(m.Location) && known(m.Name) }
+// place returns project, location and name.
+func (m *Model) place() placement.Place {
+	return placement.Place{Name: m.Name, Project: m.Project, Location: m.Location}
+}
 
 // checkpoint returns the attribute checkpoint; nil when it is null or unknown.
 func (m *Model) checkpoint(ctx context.Context, diags *diag.Diagnostics) *Checkpoint {
-	if !known(m.Checkpoint) {
-		return nil
-	}
-	var c Checkpoint
-	diags.Append(m.Checkpoint.As(ctx, &c, basetypes.ObjectAsOptions{})...)
-	return &c
+	return decode[Checkpoint](ctx, m.Checkpoint, diags)
+}
+
+// secretEnv returns the known elements of the attribute secret_env.
+func (m *Model) secretEnv(ctx context.Context, diags *diag.Diagnostics) map[string]*SecretEnv {
+	return decodeMap[SecretEnv](ctx, m.SecretEnv, diags)
+}
+
+// volumes returns the known elements of the attribute volumes.
+func (m *Model) volumes(ctx context.Context, diags *diag.Diagnostics) map[string]*Volume {
+	return decodeMap[Volume](ctx, m.Volumes, diags)
 }
 
 // object returns the checkpoint as an attribute value.
 func (c *Checkpoint) object(ctx context.Context, diags *diag.Diagnostics) types.Object {
-	if c == nil {
-		return types.ObjectNull(checkpointTypes)
-	}
-	o, d := types.ObjectValueFrom(ctx, checkpointTypes, c)
-	diags.Append(d...)
-	return o
+	return encode(ctx, checkpointTypes, c, diags)
 }
 
 // owned tells whether the account is made and owned by this resource. It is
@@ -122,44 +128,9 @@ func (m *Model) ownedEmail() string {
 	return resourcename.ServiceAccountEmail(m.Project.ValueString(), m.ServiceAccountID.ValueString())
 }
 
-// grantsRoles tells whether this resource gives roles on a bucket: by default
-// to the account that it makes, and not to a named one, which may be shared.
-func (m *Model) grantsRoles(c *Checkpoint) bool {
-	if known(c.Grant) {
-		return c.Grant.ValueBool()
-	}
-	return m.owned()
-}
-
-// desiredGrants returns what the configuration asks for; ok is false while a
-// part of it is not known.
-func (m *Model) desiredGrants(ctx context.Context, diags *diag.Diagnostics) (grants []gcp.Grant, ok bool) {
-	if m.Checkpoint.IsUnknown() {
-		return nil, false
-	}
-	c := m.checkpoint(ctx, diags)
-	if c == nil {
-		return nil, true
-	}
-	if c.Grant.IsUnknown() || c.Grant.IsNull() && m.ServiceAccount.IsUnknown() {
-		return nil, false
-	}
-	if !m.grantsRoles(c) {
-		return nil, true
-	}
-	if !known(c.Bucket) || !known(c.Role) || !known(m.ServiceAccountEmail) {
-		return nil, false
-	}
-	return []gcp.Grant{{
-		Resource: resourcename.Bucket{Name: c.Bucket.ValueString()}.String(),
-		Role:     c.Role.ValueString(),
-		Member:   resourcename.ServiceAccount{Email: m.ServiceAccountEmail.ValueString()}.Member(),
-	}}, true
-}
-
 // grants returns the attribute grants; nothing when it is null or unknown.
 func (m *Model) grants(ctx context.Context, diags *diag.Diagnostics) []gcp.Grant {
-	if !known(m.Grants) {
+	if !value.Known(m.Grants) {
 		return nil
 	}
 	var elements []struct {
@@ -189,7 +160,7 @@ func grantSet(grants []gcp.Grant) types.Set {
 // exposure computes the attribute exposure; unknown while a part of it is.
 func (m *Model) exposure() types.Object {
 	timeout, err := m.TaskTimeout.Duration()
-	if err != nil || !known(m.GPUType) || !known(m.TaskCount) || !known(m.MaxRetries) {
+	if err != nil || !value.Known(m.GPUType) || !value.Known(m.TaskCount) || !value.Known(m.MaxRetries) {
 		return types.ObjectUnknown(exposureTypes)
 	}
 	e, err := resilience.Expose(m.GPUType.ValueString(), m.TaskCount.ValueInt64(), m.MaxRetries.ValueInt64(), timeout)
@@ -209,46 +180,6 @@ func (m *Model) timeout() time.Duration {
 		return 0
 	}
 	return d
-}
-
-// stringMap returns the known elements of a map of strings.
-func stringMap(m types.Map) map[string]string {
-	out := make(map[string]string, len(m.Elements()))
-	for k, v := range m.Elements() {
-		if s, ok := v.(types.String); ok && known(s) {
-			out[k] = s.ValueString()
-		}
-	}
-	return out
-}
-
-// mapValue makes a map attribute.
-func mapValue(m map[string]string) types.Map {
-	elements := make(map[string]attr.Value, len(m))
-	for k, v := range m {
-		elements[k] = types.StringValue(v)
-	}
-	return types.MapValueMust(types.StringType, elements)
-}
-
-// stringList returns the elements of a list of strings.
-func stringList(l types.List) []string {
-	var out []string
-	for _, v := range l.Elements() {
-		if s, ok := v.(types.String); ok {
-			out = append(out, s.ValueString())
-		}
-	}
-	return out
-}
-
-// listValue makes a list attribute.
-func listValue(l []string) types.List {
-	elements := make([]attr.Value, 0, len(l))
-	for _, s := range l {
-		elements = append(elements, types.StringValue(s))
-	}
-	return types.ListValueMust(types.StringType, elements)
 }
 
 // sortedKeys returns the keys of a map in order.

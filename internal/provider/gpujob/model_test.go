@@ -16,6 +16,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -33,9 +34,9 @@ func example() Model {
 	m.ServiceAccountID = types.StringValue("train-1a2b3c4d")
 	m.ServiceAccountEmail = types.StringValue("train-1a2b3c4d@my-project.iam.gserviceaccount.com")
 	m.ServiceAccountUniqueID = types.StringValue("999000000000000000001")
-	m.TerraformLabels, m.EffectiveLabels = mapValue(nil), mapValue(nil)
+	m.TerraformLabels, m.EffectiveLabels = value.MapOf(nil), value.MapOf(nil)
 	m.Exposure = m.exposure()
-	m.Timeouts = blankTimeouts(context.Background())
+	m.Timeouts = timelimits.Null(context.Background())
 	return m
 }
 

@@ -5,15 +5,15 @@ package gpujob
 
 import (
 	"context"
-	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
@@ -76,22 +76,23 @@ type planner struct {
 }
 
 func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
-	p.place(diags)
+	place := placement.Plan(p.data, p.config.place(), p.plan.place(), p.was(), diags)
 	if diags.HasError() {
 		return
 	}
+	p.plan.Project, p.plan.Location = place.Project, place.Location
 	p.plan.ID, p.plan.ConsoleURL = types.StringUnknown(), types.StringUnknown()
 	p.plan.identify()
 	p.resources()
 	p.account()
-	p.labels()
+	p.plan.TerraformLabels = labels.PlanTerraform(p.data, p.plan.Labels)
 	p.plan.UID = p.kept(func(m *Model) types.String { return m.UID })
 	p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
-	if p.state != nil && !p.plan.UID.IsUnknown() && !p.note.Unready && len(p.note.leftovers(p.plan)) == 0 && !p.state.EffectiveLabels.IsNull() && p.plan.TerraformLabels.Equal(p.state.TerraformLabels) {
+	if p.state != nil && !p.plan.UID.IsUnknown() && !p.note.Unready && len(p.note.leftovers(p.plan)) == 0 {
 		// Whatever is to be sent is seen elsewhere. A job that could not be set
 		// up is sent again, and an account that a failed change left is deleted:
 		// this attribute is where the plan shows both.
-		p.plan.EffectiveLabels = p.state.EffectiveLabels
+		p.plan.EffectiveLabels = labels.PlanEffective(p.plan.TerraformLabels, p.state.TerraformLabels, p.state.EffectiveLabels)
 	}
 	p.grants(ctx, diags)
 	p.plan.Exposure = p.plan.exposure()
@@ -100,59 +101,27 @@ func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
 // kept returns the state's value of an id that the API gives out, or unknown
 // where there is none: the thing is missing and will be made.
 func (p *planner) kept(of func(*Model) types.String) types.String {
-	if p.state != nil && known(of(p.state)) {
+	if p.state != nil && value.Known(of(p.state)) {
 		return of(p.state)
 	}
 	return types.StringUnknown()
 }
 
-// place fills project and location from the provider. A resource that is there
-// already stays where it is while the provider names no other place.
-func (p *planner) place(diags *diag.Diagnostics) {
-	if p.config.Project.IsNull() {
-		switch {
-		case p.data.Project != "":
-			p.plan.Project = types.StringValue(p.data.Project)
-		case p.state != nil:
-			p.plan.Project = p.state.Project
-		default:
-			p.data.DefaultProject(diags, path.Root("project"))
-			p.plan.Project = types.StringUnknown()
-		}
+// was returns where the resource of the state is; nil for a new one.
+func (p *planner) was() *placement.Place {
+	if p.state == nil {
+		return nil
 	}
-	if p.config.Location.IsNull() {
-		switch {
-		case p.state != nil && (p.data.Region == "" || p.state.Location.Canonical() == value.CanonicalLocation(p.data.Region)):
-			p.plan.Location = p.state.Location
-		case p.data.Region != "":
-			p.plan.Location = value.NewLocation(p.data.Region)
-		default:
-			p.data.DefaultLocation(diags, path.Root("location"))
-			p.plan.Location = value.NewLocationUnknown()
-		}
-	}
+	was := p.state.place()
+	return &was
 }
 
 // replacement returns the attributes whose change makes a new job. The name is
 // the schema's.
-func (p *planner) replacement() path.Paths {
-	var out path.Paths
-	if p.state == nil {
-		return nil
-	}
-	if !p.plan.Project.Equal(p.state.Project) {
-		out = append(out, path.Root("project"))
-	}
-	if p.plan.Location.IsUnknown() || p.plan.Location.Canonical() != p.state.Location.Canonical() {
-		out = append(out, path.Root("location"))
-	}
-	return out
-}
+func (p *planner) replacement() path.Paths { return p.plan.place().Replaces(p.was()) }
 
 // moved tells whether the plan names another job than the state.
-func (p *planner) moved() bool {
-	return p.state != nil && (len(p.replacement()) > 0 || !p.plan.Name.Equal(p.state.Name))
-}
+func (p *planner) moved() bool { return p.state != nil && !p.plan.place().Stays(p.was()) }
 
 // resources fills CPU and memory from the row of the planned GPU type. A type
 // that the table does not know gets what the server fills in.
@@ -170,11 +139,11 @@ func (p *planner) resources() {
 	same := p.state != nil && p.plan.GPUType.Equal(p.state.GPUType)
 	choose := func(byTable string, state value.Quantity) value.Quantity {
 		switch {
-		case ok && known(state) && equalQuantity(state, byTable):
+		case ok && value.Known(state) && equalQuantity(state, byTable):
 			return state
 		case ok:
 			return value.NewQuantity(byTable)
-		case same && known(state):
+		case same && value.Known(state):
 			return state
 		}
 		return value.NewQuantityUnknown()
@@ -210,36 +179,22 @@ func (p *planner) account() {
 	}
 	if p.config.ServiceAccountID.IsNull() {
 		switch {
-		case p.state != nil && !p.moved() && known(p.state.ServiceAccountID):
+		case p.state != nil && !p.moved() && value.Known(p.state.ServiceAccountID):
 			// The id of an account that is there already stays.
 			m.ServiceAccountID = p.state.ServiceAccountID
-		case m.named():
+		case m.place().Known():
 			m.ServiceAccountID = types.StringValue(resourcename.ServiceAccountID(m.Project.ValueString(), m.Location.Canonical(), m.Name.ValueString()))
 		default:
 			m.ServiceAccountID = types.StringUnknown()
 		}
 	}
 	m.ServiceAccountEmail, m.ServiceAccountUniqueID = types.StringUnknown(), types.StringUnknown()
-	if known(m.ServiceAccountID) && known(m.Project) {
+	if value.Known(m.ServiceAccountID) && value.Known(m.Project) {
 		m.ServiceAccountEmail = types.StringValue(m.ownedEmail())
 	}
-	if p.state != nil && !p.moved() && m.ServiceAccountID.Equal(p.state.ServiceAccountID) && known(p.state.ServiceAccountUniqueID) {
+	if p.state != nil && !p.moved() && m.ServiceAccountID.Equal(p.state.ServiceAccountID) && value.Known(p.state.ServiceAccountUniqueID) {
 		m.ServiceAccountUniqueID = p.state.ServiceAccountUniqueID
 	}
-}
-
-// labels adds the provider's labels to the configured ones.
-func (p *planner) labels() {
-	if p.config.Labels.IsUnknown() || !p.data.Knows("default_labels") {
-		p.plan.TerraformLabels = types.MapUnknown(types.StringType)
-		return
-	}
-	elements := make(map[string]attr.Value, len(p.data.DefaultLabels))
-	for k, v := range p.data.DefaultLabels {
-		elements[k] = types.StringValue(v)
-	}
-	maps.Copy(elements, p.plan.Labels.Elements())
-	p.plan.TerraformLabels = types.MapValueMust(types.StringType, elements)
 }
 
 // grants plans what the resource will hold: what the configuration asks for. A

@@ -15,6 +15,8 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // Read compares the state with what is there: job, account and grants. It
@@ -27,7 +29,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.job())...)
-	limit, d := state.Timeouts.Read(ctx, operationTimeout)
+	limit, d := state.Timeouts.Read(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() || !r.data.CanRead(&resp.Diagnostics) || !r.sameWorld(&state, &resp.Diagnostics) {
 		return
@@ -63,7 +65,7 @@ func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *
 	switch {
 	case gone || err == nil && replaced(live, m):
 		// A job of the same name that somebody else made meanwhile is not ours.
-		if !gone && known(m.UID) {
+		if !gone && value.Known(m.UID) {
 			diagnostics.AddWarning("Another job has the name", fmt.Sprintf(
 				"%s is somebody else's: its uid is %s, and the job that this resource made had the uid %s and is gone. An apply will not touch it, and a destroy will leave it alone.",
 				m.job(), live.GetUid(), m.UID.ValueString()))
@@ -87,7 +89,7 @@ func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *
 // readAccount looks for the owned account. One of the same name with another
 // unique id is another account: ours only when it carries our marker.
 func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.Diagnostics) bool {
-	if !known(m.ServiceAccountID) || m.ServiceAccountUniqueID.IsNull() {
+	if !value.Known(m.ServiceAccountID) || m.ServiceAccountUniqueID.IsNull() {
 		return true
 	}
 	account, err := r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail())

@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -17,11 +15,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
@@ -35,7 +35,6 @@ const (
 	defaultRetries    = 3
 	defaultMountPath  = "/checkpoints"
 	defaultRole       = "roles/storage.objectUser"
-	operationTimeout  = 20 * time.Minute
 	checkpointVolume  = "checkpoint"
 	prefixMountOption = "only-dir"
 )
@@ -48,24 +47,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"Cloud Run does not migrate GPU tasks: its weekly maintenance stops them. A job of many hours survives when its program saves checkpoints to the mounted bucket and the job has retries left.\n\n" +
 			"Destroying the job, or revoking what its account was granted, is refused while an execution runs (see `cancel_running_executions`).",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				MarkdownDescription: "Name of the job: up to 63 lower-case letters, digits and hyphens, a letter first. Changing it makes a new job.",
-				Required:            true,
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				Validators:          []validator.String{value.Parses("a job name", "Invalid job name", resourcename.CheckJob)},
-			},
-			"project": schema.StringAttribute{
-				MarkdownDescription: "Google Cloud project. Default: the provider's `project`. Changing it makes a new job.",
-				Optional:            true, Computed: true,
-				Validators: []validator.String{value.Parses("a project id", "Invalid project", resourcename.CheckProject)},
-			},
-			"location": schema.StringAttribute{
-				MarkdownDescription: "Region of the job, such as `us-central1`. Default: the provider's `region`. Changing it makes a new job.",
-				CustomType:          value.LocationType{},
-				Optional:            true, Computed: true,
-				PlanModifiers: []planmodifier.String{value.KeepEqual()},
-				Validators:    []validator.String{value.IsLocation()},
-			},
+			"name":     placement.Name("job", "Name of the job: up to 63 lower-case letters, digits and hyphens, a letter first.", resourcename.CheckJob),
+			"project":  placement.Project("job"),
+			"location": placement.Location("job", "Region of the job, such as `us-central1`."),
 			"image": schema.StringAttribute{
 				MarkdownDescription: "Container image. Cloud Run resolves a tag to a digest each time the job runs.",
 				Required:            true,
@@ -81,11 +65,17 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}},
 			},
+			"working_dir": schema.StringAttribute{
+				MarkdownDescription: "Folder in which the program starts. When unset, it is the image's.",
+				Optional:            true,
+				Validators:          []validator.String{value.Parses("an absolute path", "Invalid working directory", checkWorkingDir)},
+			},
 			"env": schema.MapAttribute{
 				MarkdownDescription: "Environment variables. " + reservedEnvText,
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.Map{environment{}},
 			},
+			"secret_env": secretEnvAttribute(),
 			"gpu_type": schema.StringAttribute{
 				MarkdownDescription: fmt.Sprintf("GPU of each task: %s. `\"none\"` makes a job without GPU, for rehearsals. Another type is passed on with a warning. Default: `%q`.", gpuNames(), defaultGPUType),
 				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultGPUType),
@@ -132,7 +122,11 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultRetries),
 				Validators: []validator.Int64{count{least: 0, why: "Write 0 for a single attempt."}},
 			},
-			"checkpoint": checkpointAttribute(),
+			"checkpoint":           checkpointAttribute(),
+			"volumes":              volumesAttribute(),
+			"network":              networkAttribute(),
+			"encryption_key":       encryptionKeyAttribute(),
+			"binary_authorization": binaryAuthorizationAttribute(),
 			"service_account": schema.StringAttribute{
 				MarkdownDescription: "E-mail of an existing service account to run as. When unset, the provider makes an account for this job and deletes it with the job. Changing it changes the job in place.",
 				Optional:            true,
@@ -147,10 +141,11 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 					value.Parses("the id of a service account", "Invalid service account id", resourcename.CheckServiceAccountID),
 				},
 			},
-			"labels": schema.MapAttribute{
-				MarkdownDescription: "Labels of the job and of its executions. Only the configured keys are managed; the provider's `default_labels` are added.",
+			"labels": labels.Attribute("the job and of its executions"),
+			"annotations": schema.MapAttribute{
+				MarkdownDescription: "Annotations of the job. Only the configured keys are managed. Those of Google's namespaces, such as `run.googleapis.com/`, are refused.",
 				ElementType:         types.StringType, Optional: true,
-				Validators: []validator.Map{value.IsLabels()},
+				Validators: []validator.Map{annotations{}},
 			},
 			"launch_stage": schema.StringAttribute{
 				MarkdownDescription: "Launch stage of the features that the job may use: `\"GA\"`, `\"BETA\"` or `\"ALPHA\"`. When unset, the lowest stage that the features in use need is sent, and nothing is stored.",
@@ -168,22 +163,11 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"service_account_email":     computedString("E-mail of the account that the job runs as."),
 			"service_account_unique_id": computedString("Unique id of the account that the provider made. Null for a named account."),
 			"console_url":               computedString("Page of the job in the Google Cloud console."),
-			"terraform_labels": schema.MapAttribute{
-				MarkdownDescription: "`labels` and the provider's `default_labels`: every label that this configuration manages.",
-				ElementType:         types.StringType, Computed: true,
-			},
-			"effective_labels": schema.MapAttribute{
-				MarkdownDescription: "Every label of the job, also those of other clients.",
-				ElementType:         types.StringType, Computed: true,
-			},
-			"grants":   grantsAttribute(),
-			"exposure": exposureAttribute(),
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
-				Create: true, CreateDescription: "How long a create may take, such as `30m`. Default: `20m`.",
-				Read: true, ReadDescription: "How long a read may take. Default: `20m`.",
-				Update: true, UpdateDescription: "How long an update may take. Default: `20m`.",
-				Delete: true, DeleteDescription: "How long a destroy may take, with the end of executions that it cancels. It counts once it has been applied. Default: `20m`.",
-			}),
+			"terraform_labels":          labels.TerraformAttribute(),
+			"effective_labels":          labels.EffectiveAttribute("job"),
+			"grants":                    grantsAttribute(),
+			"exposure":                  exposureAttribute(),
+			"timeouts":                  timelimits.Attribute(ctx, "the end of executions that it cancels counts, too"),
 		},
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // Update changes what differs: new account and new grants first, then the job,
@@ -26,7 +27,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, d := plan.Timeouts.Update(ctx, operationTimeout)
+	limit, d := plan.Timeouts.Update(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.job())...)
 	before := readNote(ctx, req.Private, &resp.Diagnostics)
@@ -50,10 +51,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 type change struct {
 	job     bool
 	account bool
-	// bucket is one that the job did not have before; empty for none.
-	bucket string
-	give   []gcp.Grant
-	revoke []gcp.Grant
+	// buckets are those that the job did not use before.
+	buckets []place
+	give    []gcp.Grant
+	revoke  []gcp.Grant
 	// dropAccount is the unique id of an owned account that is not used any
 	// more; empty for none.
 	dropAccount string
@@ -71,21 +72,13 @@ func (w *work) difference(ctx context.Context, state, plan *Model) change {
 		give:      without(without(desired, w.held), w.note.Present),
 		revoke:    without(w.held, desired),
 		leftovers: w.note.leftovers(plan),
-		bucket:    newBucket(state.checkpoint(ctx, w.diags), plan.checkpoint(ctx, w.diags)),
+		buckets:   newBuckets(ctx, state, plan, w.diags),
 	}
-	if known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
+	if value.Known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
 		c.dropAccount = state.ServiceAccountUniqueID.ValueString()
 	}
 	w.note.Present = without(w.note.Present, without(w.note.Present, desired)) // notes about grants that are not wanted any more
 	return c
-}
-
-// newBucket returns the bucket of a checkpoint that was not there before.
-func newBucket(before, after *Checkpoint) string {
-	if after == nil || before != nil && before.Bucket.Equal(after.Bucket) {
-		return ""
-	}
-	return after.Bucket.ValueString()
 }
 
 func (w *work) update(ctx context.Context, state Model, plan *Model) {
@@ -94,19 +87,19 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 		return
 	}
 	takes := len(c.revoke) > 0 || c.dropAccount != "" || len(c.leftovers) > 0
-	if (takes || !known(state.UID)) && !w.checkOwner(ctx) {
+	if (takes || !value.Known(state.UID)) && !w.checkOwner(ctx) {
 		return
 	}
-	if known(state.UID) && takes && !w.clearRuns(ctx, "Taking a grant or the account away") {
+	if value.Known(state.UID) && takes && !w.clearRuns(ctx, "Taking a grant or the account away") {
 		return
 	}
-	if !w.checkBuckets(ctx, c.bucket, c.give) {
+	if !w.checkPlaces(ctx, plan, c.buckets, c.give) {
 		return
 	}
 	if c.account && !w.newAccount(ctx, plan, c.dropAccount != "") {
 		return
 	}
-	if !w.give(ctx, c.give, plan.owned()) {
+	if !w.give(ctx, plan, c.give) {
 		return
 	}
 	read := state
@@ -186,7 +179,7 @@ func (w *work) dropAccount(ctx context.Context, uniqueID string) bool {
 
 // revokes tells whether an update takes away what running executions may need.
 func (r *Resource) revokes(ctx context.Context, state, plan *Model, diagnostics *diag.Diagnostics) bool {
-	if known(state.ServiceAccountUniqueID) && !plan.ServiceAccountID.IsUnknown() && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
+	if value.Known(state.ServiceAccountUniqueID) && !plan.ServiceAccountID.IsUnknown() && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
 		return true
 	}
 	desired, ok := plan.desiredGrants(ctx, diagnostics)
@@ -200,10 +193,5 @@ func (w *work) reportJob(m *Model, summary string, err error) {
 		w.reportTaken(m)
 		return
 	}
-	at, hint := explain(m, err)
-	p := path.Empty()
-	if at != "" {
-		p = attribute(at)
-	}
-	diags.Error(w.diags, p, summary, err, hint)
+	w.explain(m, path.Empty(), summary, err, "")
 }

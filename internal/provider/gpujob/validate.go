@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
@@ -48,6 +49,9 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	r.validateLimits(&m, &resp.Diagnostics)
 	validateParallelism(&m, &resp.Diagnostics)
 	validateAccount(&m, &resp.Diagnostics)
+	validateEnv(&m, &resp.Diagnostics)
+	validateMounts(ctx, &m, c, &resp.Diagnostics)
+	validateSecretFiles(ctx, &m, &resp.Diagnostics)
 	if c != nil {
 		validateInterval(&m, c, &resp.Diagnostics)
 		validatePrefix(c, &resp.Diagnostics)
@@ -59,7 +63,7 @@ func validateParallelism(m *Model, diags *diag.Diagnostics) {
 	if tasks.IsNull() {
 		tasks = types.Int64Value(defaultTasks)
 	}
-	if known(m.Parallelism) && known(tasks) && tasks.ValueInt64() >= 1 && m.Parallelism.ValueInt64() > tasks.ValueInt64() {
+	if value.Known(m.Parallelism) && value.Known(tasks) && tasks.ValueInt64() >= 1 && m.Parallelism.ValueInt64() > tasks.ValueInt64() {
 		diags.AddAttributeError(tfpath.Root("parallelism"), "Parallelism above the number of tasks", fmt.Sprintf(
 			"parallelism is %d and task_count is %d: no more tasks can run at the same time than there are. Write at most %[2]d, or leave parallelism out to let as many tasks run as quota allows.",
 			m.Parallelism.ValueInt64(), tasks.ValueInt64()))
@@ -67,10 +71,81 @@ func validateParallelism(m *Model, diags *diag.Diagnostics) {
 }
 
 func validateAccount(m *Model, diags *diag.Diagnostics) {
-	if known(m.ServiceAccount) && known(m.ServiceAccountID) {
+	if value.Known(m.ServiceAccount) && value.Known(m.ServiceAccountID) {
 		diags.AddAttributeError(tfpath.Root("service_account_id"), "Two service accounts", fmt.Sprintf(
 			"service_account names the existing account %s, and service_account_id the one that the provider would make. A job has one account: remove service_account_id to use the existing one, or service_account to have one made.",
 			m.ServiceAccount.ValueString()))
+	}
+}
+
+// validateEnv checks the two maps of environment variables against each other.
+func validateEnv(m *Model, diags *diag.Diagnostics) {
+	secrets := m.SecretEnv.Elements()
+	for _, name := range sortedKeys(m.Env.Elements()) {
+		if _, twice := secrets[name]; twice {
+			diags.AddAttributeError(tfpath.Root("secret_env").AtMapKey(name), "Environment variable is given twice", fmt.Sprintf(
+				"%s stands in env and in secret_env, and a variable has one value. Remove it from one of them.", name))
+		}
+	}
+	if n := len(m.Env.Elements()) + len(secrets); n > maxEnv && len(m.Env.Elements()) <= maxEnv && len(secrets) <= maxEnv {
+		diags.AddAttributeError(tfpath.Root("env"), "Too many environment variables", fmt.Sprintf(
+			"%d variables are configured in env and secret_env together; a container has at most %d. Put the values into a file, of the image or of the bucket.", n, maxEnv))
+	}
+}
+
+// validateMounts checks that no mount hides another.
+func validateMounts(ctx context.Context, m *Model, c *Checkpoint, diags *diag.Diagnostics) {
+	type mount struct {
+		at   tfpath.Path
+		path string
+		of   string
+	}
+	var mounts []mount
+	if c != nil {
+		at := c.MountPath
+		if at.IsNull() {
+			at = types.StringValue(defaultMountPath)
+		}
+		if value.Known(at) {
+			mounts = append(mounts, mount{tfpath.Root("checkpoint").AtName("mount_path"), path.Clean(at.ValueString()), "the checkpoint"})
+		}
+	}
+	volumes := m.volumes(ctx, diags)
+	for _, name := range sortedKeys(volumes) {
+		v := volumes[name]
+		at := tfpath.Root("volumes").AtMapKey(name)
+		switch {
+		case value.Known(v.CloudSQL):
+			mounts = append(mounts, mount{at, cloudSQLPath, "the volume " + name})
+		case value.Known(v.MountPath):
+			mounts = append(mounts, mount{at.AtName("mount_path"), path.Clean(v.MountPath.ValueString()), "the volume " + name})
+		}
+	}
+	for i, b := range mounts {
+		for _, a := range mounts[:i] {
+			switch {
+			case a.path == b.path:
+				diags.AddAttributeError(b.at, "Two volumes at one path", fmt.Sprintf(
+					"%s and %s are both mounted at %s, where a task can see only one of them. Choose another path for one of the two.", capital(a.of), b.of, b.path))
+			case strings.HasPrefix(b.path, a.path+"/") || strings.HasPrefix(a.path, b.path+"/"):
+				diags.AddAttributeError(b.at, "Volume inside of another", fmt.Sprintf(
+					"%s is mounted at %s, and %s at %s: a volume inside of another is not possible. Choose paths of which neither lies below the other.", capital(a.of), a.path, b.of, b.path))
+			default:
+				continue
+			}
+			break // one message for each volume
+		}
+	}
+}
+
+// validateSecretFiles checks the files of secret volumes.
+func validateSecretFiles(ctx context.Context, m *Model, diags *diag.Diagnostics) {
+	volumes := m.volumes(ctx, diags)
+	for _, name := range sortedKeys(volumes) {
+		if s := decode[SecretVolume](ctx, volumes[name].Secret, diags); s != nil && value.Known(s.Version) && value.Known(s.Items) {
+			diags.AddAttributeError(tfpath.Root("volumes").AtMapKey(name).AtName("secret").AtName("version"), "Version of a secret is given twice", fmt.Sprintf(
+				"The secret volume %s has version, which makes one file with the secret's name, and items, where each file has its own version. Remove one of the two.", name))
+		}
 	}
 }
 
@@ -96,10 +171,10 @@ func validateInterval(m *Model, c *Checkpoint, diags *diag.Diagnostics) {
 }
 
 func validatePrefix(c *Checkpoint, diags *diag.Diagnostics) {
-	if !known(c.Prefix) || !known(c.MountOptions) {
+	if !value.Known(c.Prefix) || !value.Known(c.MountOptions) {
 		return
 	}
-	for i, o := range stringList(c.MountOptions) {
+	for i, o := range value.Elements(c.MountOptions) {
 		if key, _, _ := strings.Cut(o, "="); key == prefixMountOption {
 			diags.AddAttributeError(tfpath.Root("checkpoint").AtName("mount_options").AtListIndex(i), "Folder to mount is given twice", fmt.Sprintf(
 				"prefix is %q and mount_options has %q; both choose the folder of the bucket that is mounted. Remove one of them.", c.Prefix.ValueString(), o))
@@ -128,11 +203,15 @@ func (environment) ValidateMap(_ context.Context, req validator.MapRequest, resp
 			resp.Diagnostics.AddAttributeError(p, "Invalid environment variable", capital(err.Error())+".")
 			continue
 		}
-		s, ok := elements[name].(types.String)
+		s, plain := elements[name].(types.String)
 		switch {
-		case !ok || s.IsUnknown():
-		case s.IsNull():
-			resp.Diagnostics.AddAttributeError(p, "Invalid environment variable", fmt.Sprintf("%s has the value null. Leave the variable out, or write \"\" for an empty one.", name))
+		case elements[name].IsUnknown():
+		case elements[name].IsNull():
+			instead := "."
+			if plain {
+				instead = ", or write \"\" for an empty one."
+			}
+			resp.Diagnostics.AddAttributeError(p, "Invalid environment variable", fmt.Sprintf("%s has the value null. Leave the variable out%s", name, instead))
 		case len(name) > maxEnvSize || len(s.ValueString()) > maxEnvSize:
 			resp.Diagnostics.AddAttributeError(p, "Invalid environment variable", fmt.Sprintf(
 				"%.40s is longer than the %d bytes that a name or a value may have. Put the value into a file, of the image or of the bucket.", name, maxEnvSize))
@@ -151,7 +230,7 @@ func (v count) Description(context.Context) string { return fmt.Sprintf("at leas
 func (v count) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (v count) ValidateInt64(_ context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	if !known(req.ConfigValue) {
+	if !value.Known(req.ConfigValue) {
 		return
 	}
 	switch n := req.ConfigValue.ValueInt64(); {
@@ -188,7 +267,7 @@ func (v mountOptions) MarkdownDescription(ctx context.Context) string { return v
 func (mountOptions) ValidateList(_ context.Context, req validator.ListRequest, resp *validator.ListResponse) {
 	for i, e := range req.ConfigValue.Elements() {
 		s, ok := e.(types.String)
-		if !ok || !known(s) {
+		if !ok || !value.Known(s) {
 			continue
 		}
 		if err := checkMountOption(s.ValueString()); err != nil {
@@ -205,6 +284,39 @@ func checkMountOption(s string) error {
 	}
 	if !mountOptionShape.MatchString(s) {
 		return fmt.Errorf("%q is not an option of gcsfuse: write one as \"name\" or \"name=value\", such as \"implicit-dirs\"", s)
+	}
+	return nil
+}
+
+// annotations checks the keys of annotations.
+type annotations struct{}
+
+func (annotations) Description(context.Context) string { return "keys outside of Google's namespaces" }
+
+func (v annotations) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+var annotationShape = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+
+func (annotations) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	elements := req.ConfigValue.Elements()
+	for _, key := range sortedKeys(elements) {
+		at := req.Path.AtMapKey(key)
+		switch {
+		case value.SystemNamespace(key) != "":
+			resp.Diagnostics.AddAttributeError(at, "Invalid annotation", fmt.Sprintf(
+				"Annotations of %s are Cloud Run's own, and it refuses them here. What they set has an attribute, or is not for jobs: remove %q.", value.SystemNamespace(key), resourcename.Shorten(key)))
+		case !annotationShape.MatchString(key):
+			resp.Diagnostics.AddAttributeError(at, "Invalid annotation", fmt.Sprintf(
+				"%q cannot be the key of an annotation: write up to 63 letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends, and where wanted a domain and a slash before, such as \"example.com/owner\".", resourcename.Shorten(key)))
+		case elements[key].IsNull():
+			resp.Diagnostics.AddAttributeError(at, "Invalid annotation", fmt.Sprintf("%s has the value null. Leave the annotation out, or write \"\" for an empty one.", key))
+		}
+	}
+}
+
+func checkWorkingDir(s string) error {
+	if !path.IsAbs(s) {
+		return fmt.Errorf("%q is relative: write an absolute path such as %q", resourcename.Shorten(s), path.Clean("/"+s))
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
 )
 
 // work is one create, update or delete on its way. Each step that has made or
@@ -61,7 +60,7 @@ func attribute(name string) path.Path {
 
 // fail adds an error for err at an attribute.
 func (w *work) fail(at, summary string, err error, hint string) {
-	diags.Error(w.diags, attribute(at), summary, err, hint)
+	w.explain(&w.state, attribute(at), summary, err, hint)
 }
 
 // report adds an error in our own words at an attribute.

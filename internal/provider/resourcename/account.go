@@ -75,7 +75,7 @@ func ParseServiceAccount(s string) (ServiceAccount, error) {
 			a.Project = ""
 		}
 		if a.Project != "" && !projectShape.MatchString(a.Project) {
-			return ServiceAccount{}, fmt.Errorf("%q is not a service account: %s", shorten(s), accountForm)
+			return ServiceAccount{}, fmt.Errorf("%q is not a service account: %s", Shorten(s), accountForm)
 		}
 	}
 	if err := CheckServiceAccount(a.Email); err != nil {
@@ -111,28 +111,28 @@ func CheckServiceAccount(s string) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(s, "serviceAccount:"); ok && emailShape.MatchString(rest) {
-		return fmt.Errorf("%q is a member of a policy: write the e-mail alone, %q", shorten(s), rest)
+		return fmt.Errorf("%q is a member of a policy: write the e-mail alone, %q", Shorten(s), rest)
 	}
 	if i := strings.LastIndex(s, "/"); i >= 0 && emailShape.MatchString(s[i+1:]) {
-		return fmt.Errorf("%q is a full name: write the e-mail alone, %q", shorten(s), s[i+1:])
+		return fmt.Errorf("%q is a full name: write the e-mail alone, %q", Shorten(s), s[i+1:])
 	}
 	if lower := strings.ToLower(strings.TrimSpace(s)); lower != s && emailShape.MatchString(lower) {
-		return fmt.Errorf("%q is not how Google writes it: write %q", shorten(s), lower)
+		return fmt.Errorf("%q is not how Google writes it: write %q", Shorten(s), lower)
 	}
 	if strings.Contains(s, "@") {
-		return fmt.Errorf("%q is not a service account: %s; accounts of people and groups do not serve here", shorten(s), accountForm)
+		return fmt.Errorf("%q is not a service account: %s; accounts of people and groups do not serve here", Shorten(s), accountForm)
 	}
-	return fmt.Errorf("%q is not a service account: %s", shorten(s), accountForm)
+	return fmt.Errorf("%q is not a service account: %s", Shorten(s), accountForm)
 }
 
 // CheckServiceAccountID holds the rules for the id of a new account. The error
 // is for users.
 func CheckServiceAccountID(s string) error {
 	if id, _, isEmail := strings.Cut(s, "@"); isEmail {
-		return fmt.Errorf("%q is an e-mail: write the id alone, %q", shorten(s), id)
+		return fmt.Errorf("%q is an e-mail: write the id alone, %q", Shorten(s), id)
 	}
 	if err := accountIDRule(s); err != nil {
-		return fmt.Errorf("%q cannot be the id of a service account: %w", shorten(s), err)
+		return fmt.Errorf("%q cannot be the id of a service account: %w", Shorten(s), err)
 	}
 	return nil
 }

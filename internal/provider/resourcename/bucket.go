@@ -43,7 +43,7 @@ func ParseBucket(s string) (Bucket, error) {
 		}
 	}
 	if !bucketShape.MatchString(b.Name) || (b.Project != "" && !projectShape.MatchString(b.Project)) {
-		return Bucket{}, fmt.Errorf("%q is not the name of a bucket: %s", shorten(s), bucketForms)
+		return Bucket{}, fmt.Errorf("%q is not the name of a bucket: %s", Shorten(s), bucketForms)
 	}
 	return b, nil
 }
@@ -61,12 +61,12 @@ func CheckBucket(s string) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(s, "gs://"); ok {
-		return fmt.Errorf("%q is not the name of a bucket: write it without gs://, %q", shorten(s), strings.TrimSuffix(rest, "/"))
+		return fmt.Errorf("%q is not the name of a bucket: write it without gs://, %q", Shorten(s), strings.TrimSuffix(rest, "/"))
 	}
 	if strings.Contains(s, "/") {
-		return fmt.Errorf("%q is not the name of a bucket: write the bare name, without project or folder", shorten(s))
+		return fmt.Errorf("%q is not the name of a bucket: write the bare name, without project or folder", Shorten(s))
 	}
-	return fmt.Errorf("%q cannot be the name of a bucket: %w", shorten(s), err)
+	return fmt.Errorf("%q cannot be the name of a bucket: %w", Shorten(s), err)
 }
 
 func bucketRule(s string) error {
@@ -93,7 +93,7 @@ func bucketRule(s string) error {
 			return errors.New("two dots stand side by side")
 		}
 		if len(part) > 63 {
-			return fmt.Errorf("the part %q has %d characters, and 63 is the most", shorten(part), len(part))
+			return fmt.Errorf("the part %q has %d characters, and 63 is the most", Shorten(part), len(part))
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func ParseJob(s string, d Defaults) (Job, error) {
 	case len(p) == 1:
 		j.Name = p[0]
 	default:
-		return Job{}, fmt.Errorf("%q is not the name of a Cloud Run job: %s", shorten(s), jobForms)
+		return Job{}, fmt.Errorf("%q is not the name of a Cloud Run job: %s", Shorten(s), jobForms)
 	}
 	if err := j.check(s, "the name of a Cloud Run job", jobForms); err != nil {
 		return Job{}, err
@@ -53,18 +53,18 @@ func (j Job) check(s, kind, forms string) error {
 	var err error
 	switch {
 	case j.Project == "":
-		return fmt.Errorf("%q names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT, or %s", shorten(s), forms)
+		return fmt.Errorf("%q names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT, or %s", Shorten(s), forms)
 	case j.Location == "":
-		return fmt.Errorf("%q names no location, and the provider has no region: set region in the provider block or the environment variable GOOGLE_REGION, or %s", shorten(s), forms)
+		return fmt.Errorf("%q names no location, and the provider has no region: set region in the provider block or the environment variable GOOGLE_REGION, or %s", Shorten(s), forms)
 	case !projectShape.MatchString(j.Project):
-		err = fmt.Errorf("%q cannot be a project", shorten(j.Project))
+		err = fmt.Errorf("%q cannot be a project", Shorten(j.Project))
 	case !segmentShape.MatchString(j.Name):
-		err = fmt.Errorf("%q cannot be a job's name", shorten(j.Name))
+		err = fmt.Errorf("%q cannot be a job's name", Shorten(j.Name))
 	default:
 		err = CheckLocation(j.Location)
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not %s: %w; %s", shorten(s), kind, err, forms)
+		return fmt.Errorf("%q is not %s: %w; %s", Shorten(s), kind, err, forms)
 	}
 	return nil
 }
@@ -96,13 +96,13 @@ func ParseExecution(s string, d Defaults) (Execution, error) {
 	case len(p) == 2:
 		e.Job.Name, e.Name = p[0], p[1]
 	default:
-		return Execution{}, fmt.Errorf("%q is not the name of an execution: %s", shorten(s), executionForms)
+		return Execution{}, fmt.Errorf("%q is not the name of an execution: %s", Shorten(s), executionForms)
 	}
 	if err := e.Job.check(s, "the name of an execution", executionForms); err != nil {
 		return Execution{}, err
 	}
 	if !segmentShape.MatchString(e.Name) {
-		return Execution{}, fmt.Errorf("%q is not the name of an execution: %q cannot be one; %s", shorten(s), shorten(e.Name), executionForms)
+		return Execution{}, fmt.Errorf("%q is not the name of an execution: %q cannot be one; %s", Shorten(s), Shorten(e.Name), executionForms)
 	}
 	e.Job.Location = strings.ToLower(e.Job.Location)
 	return e, nil

@@ -36,7 +36,7 @@ func CheckJob(s string) error {
 	case s == "":
 		err = errors.New("it is empty")
 	case strings.Contains(s, "/"):
-		return fmt.Errorf("%q is not the name of a job: write the bare name, %q, and the rest in project and location", shorten(s), s[strings.LastIndex(s, "/")+1:])
+		return fmt.Errorf("%q is not the name of a job: write the bare name, %q, and the rest in project and location", Shorten(s), s[strings.LastIndex(s, "/")+1:])
 	case len(s) > MaxJobName:
 		err = fmt.Errorf("it has %d characters, and %d is the most", len(s), MaxJobName)
 	case s != strings.ToLower(s):
@@ -46,7 +46,7 @@ func CheckJob(s string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%q cannot be the name of a job: %w", shorten(s), err)
+	return fmt.Errorf("%q cannot be the name of a job: %w", Shorten(s), err)
 }
 
 // CheckProject says whether s can be the id or the number of a project. The
@@ -56,9 +56,9 @@ func CheckProject(s string) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(s, "projects/"); ok && projectShape.MatchString(rest) {
-		return fmt.Errorf("%q is a full name: write the id alone, %q", shorten(s), rest)
+		return fmt.Errorf("%q is a full name: write the id alone, %q", Shorten(s), rest)
 	}
-	return fmt.Errorf("%q is not a project: write its id, such as \"my-project\" (lower-case letters, digits and \"-\"), not its display name", shorten(s))
+	return fmt.Errorf("%q is not a project: write its id, such as \"my-project\" (lower-case letters, digits and \"-\"), not its display name", Shorten(s))
 }
 
 // CheckLocation says whether s can be a location: a region such as
@@ -71,13 +71,13 @@ func CheckLocation(s string) error {
 		return fmt.Errorf("%q is a zone: write its region, %q", s, m[1])
 	}
 	if len(c) > 63 || !locationShape.MatchString(c) {
-		return fmt.Errorf("%q is not a location: write a region, such as \"us-central1\"", shorten(s))
+		return fmt.Errorf("%q is not a location: write a region, such as \"us-central1\"", Shorten(s))
 	}
 	return nil
 }
 
-// shorten cuts a text that a message quotes to a length that can be read.
-func shorten(s string) string {
+// Shorten cuts a text that a message quotes to a length that can be read.
+func Shorten(s string) string {
 	const most = 80
 	r := []rune(s)
 	if len(r) <= most {

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 var (
@@ -104,12 +106,12 @@ func ParseDuration(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("an empty text is not a duration: write %s", durationForm)
 	}
 	if goDuration.MatchString(s) {
-		return 0, fmt.Errorf("%q is longer than any duration can be, about 292 years: write a smaller number", shorten(s))
+		return 0, fmt.Errorf("%q is longer than any duration can be, about 292 years: write a smaller number", resourcename.Shorten(s))
 	}
 	if guess := guessDuration(s); guess != "" {
-		return 0, fmt.Errorf("%q is not a duration: write %q", shorten(s), guess)
+		return 0, fmt.Errorf("%q is not a duration: write %q", resourcename.Shorten(s), guess)
 	}
-	return 0, fmt.Errorf("%q is not a duration: write %s", shorten(s), durationForm)
+	return 0, fmt.Errorf("%q is not a duration: write %s", resourcename.Shorten(s), durationForm)
 }
 
 var (

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"pgregory.net/rapid"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // case 10: 3.5s and 3.500s are one value. case 11: other people's formats are

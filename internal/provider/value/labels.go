@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 // MaxLabels is how many labels one resource of Google Cloud may have.
@@ -52,13 +54,13 @@ func CheckLabel(key, val string) error {
 	case n > 63:
 		return fmt.Errorf("the key has %d characters, and 63 is the most", n)
 	case !labelKey.MatchString(key):
-		return fmt.Errorf("the key %q is not allowed: use lower-case letters, digits, \"_\" and \"-\", with a letter first", shorten(key))
+		return fmt.Errorf("the key %q is not allowed: use lower-case letters, digits, \"_\" and \"-\", with a letter first", resourcename.Shorten(key))
 	}
 	if n := len([]rune(val)); n > 63 {
 		return fmt.Errorf("the value has %d characters, and 63 is the most", n)
 	}
 	if !labelValue.MatchString(val) {
-		return fmt.Errorf("the value %q is not allowed: use lower-case letters, digits, \"_\" and \"-\"", shorten(val))
+		return fmt.Errorf("the value %q is not allowed: use lower-case letters, digits, \"_\" and \"-\"", resourcename.Shorten(val))
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 var (
@@ -112,9 +114,9 @@ func ParseQuantity(s string) (resource.Quantity, error) {
 		return q, nil
 	}
 	if guess := guessQuantity(s); guess != "" {
-		return resource.Quantity{}, fmt.Errorf("%q is not a quantity: write %q", shorten(s), guess)
+		return resource.Quantity{}, fmt.Errorf("%q is not a quantity: write %q", resourcename.Shorten(s), guess)
 	}
-	return resource.Quantity{}, fmt.Errorf("%q is not a quantity: write a number, with a unit where one is needed, such as \"4\", \"4000m\" or \"16Gi\"", shorten(s))
+	return resource.Quantity{}, fmt.Errorf("%q is not a quantity: write a number, with a unit where one is needed, such as \"4\", \"4000m\" or \"16Gi\"", resourcename.Shorten(s))
 }
 
 // ParseCPU reads an amount of CPU and returns thousandths of a vCPU. The error
@@ -125,11 +127,11 @@ func ParseCPU(s string) (int64, error) {
 		return 0, err
 	}
 	if q.Sign() <= 0 {
-		return 0, fmt.Errorf("%q is not an amount of CPU: it must be more than zero, such as \"4\" or \"4000m\"", shorten(s))
+		return 0, fmt.Errorf("%q is not an amount of CPU: it must be more than zero, such as \"4\" or \"4000m\"", resourcename.Shorten(s))
 	}
 	milli, ok := exact(q, resource.Milli)
 	if !ok {
-		return 0, fmt.Errorf("%q is not an amount of CPU: write vCPUs with at most three decimals, such as \"4\" or \"4000m\"", shorten(s))
+		return 0, fmt.Errorf("%q is not an amount of CPU: write vCPUs with at most three decimals, such as \"4\" or \"4000m\"", resourcename.Shorten(s))
 	}
 	return milli, nil
 }
@@ -142,15 +144,15 @@ func ParseMemory(s string) (int64, error) {
 		return 0, err
 	}
 	if q.Sign() <= 0 {
-		return 0, fmt.Errorf("%q is not an amount of memory: it must be more than zero, such as \"16Gi\"", shorten(s))
+		return 0, fmt.Errorf("%q is not an amount of memory: it must be more than zero, such as \"16Gi\"", resourcename.Shorten(s))
 	}
 	if n, isMilli := strings.CutSuffix(s, "m"); isMilli {
 		// Everyone means mebibytes; Kubernetes means thousandths of a byte.
-		return 0, fmt.Errorf("%q is not an amount of memory: \"m\" means thousandths of a byte; write %q", shorten(s), n+"Mi")
+		return 0, fmt.Errorf("%q is not an amount of memory: \"m\" means thousandths of a byte; write %q", resourcename.Shorten(s), n+"Mi")
 	}
 	bytes, ok := exact(q, 0)
 	if !ok {
-		return 0, fmt.Errorf("%q is not an amount of memory: it must be a whole number of bytes below 8Ei, such as \"16Gi\"", shorten(s))
+		return 0, fmt.Errorf("%q is not an amount of memory: it must be a whole number of bytes below 8Ei, such as \"16Gi\"", resourcename.Shorten(s))
 	}
 	return bytes, nil
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"pgregory.net/rapid"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // case 7: "1" and "1000m" are one amount.

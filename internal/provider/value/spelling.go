@@ -41,13 +41,3 @@ func equalBy(ctx context.Context, a basetypes.StringValue, other basetypes.Strin
 	}
 	return same(a.ValueString(), b.ValueString()), diags
 }
-
-// shorten cuts a text that a message quotes to a length that can be read.
-func shorten(s string) string {
-	const most = 60
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return string(r[:most]) + "…"
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
@@ -62,7 +63,7 @@ func (r DurationRange) refuse(req validator.StringRequest, resp *validator.Strin
 	}
 	resp.Diagnostics.AddAttributeError(req.Path, "Duration out of range", fmt.Sprintf(
 		"%s = %q is %s than %s.%s Write a duration from %s to %s; the %s is %q.",
-		req.Path, shorten(s), comparative, FormatDuration(limit), why, FormatDuration(r.min), FormatDuration(r.max), superlative, FormatDuration(limit)))
+		req.Path, resourcename.Shorten(s), comparative, FormatDuration(limit), why, FormatDuration(r.min), FormatDuration(r.max), superlative, FormatDuration(limit)))
 }
 
 // IsDuration accepts every duration that is more than zero.
@@ -70,7 +71,7 @@ func IsDuration() validator.String {
 	return parses{"a duration such as \"90m\" or \"1h30m\"", "Invalid duration", func(s string) error {
 		d, err := ParseDuration(s)
 		if err == nil && d <= 0 {
-			return fmt.Errorf("%q is not more than zero: write a duration such as \"90m\"", shorten(s))
+			return fmt.Errorf("%q is not more than zero: write a duration such as \"90m\"", resourcename.Shorten(s))
 		}
 		return err
 	}}

@@ -1,0 +1,146 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gpujob
+
+import (
+	"context"
+	"strings"
+
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
+)
+
+// Network is the attribute network.
+type Network struct {
+	Network    types.String `tfsdk:"network"`
+	Subnetwork types.String `tfsdk:"subnetwork"`
+	Tags       types.Set    `tfsdk:"tags"`
+	Connector  types.String `tfsdk:"connector"`
+	Egress     types.String `tfsdk:"egress"`
+}
+
+var networkTypes = map[string]attr.Type{
+	"network": types.StringType, "subnetwork": types.StringType, "tags": types.SetType{ElemType: types.StringType},
+	"connector": types.StringType, "egress": types.StringType,
+}
+
+func networkAttribute() schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "How tasks reach a VPC network: directly, by `network` and `subnetwork`, or through a `connector`.",
+		Optional:            true,
+		Validators:          []validator.Object{oneWay{}},
+		Attributes: map[string]schema.Attribute{
+			"network": schema.StringAttribute{
+				MarkdownDescription: "VPC network: its name, or `projects/PROJECT/global/networks/NAME`. When unset, it is the network of `subnetwork`.",
+				Optional:            true,
+				Validators:          []validator.String{value.Parses("a network", "Invalid network", checkNetwork)},
+			},
+			"subnetwork": schema.StringAttribute{
+				MarkdownDescription: "Subnetwork from which tasks get their addresses: its name, or `projects/PROJECT/regions/REGION/subnetworks/NAME`. When unset, it is the one with the network's name.",
+				Optional:            true,
+				Validators:          []validator.String{value.Parses("a subnetwork", "Invalid subnetwork", checkSubnetwork)},
+			},
+			"tags": schema.SetAttribute{
+				MarkdownDescription: "Network tags of the tasks, for firewall rules.",
+				ElementType:         types.StringType, Optional: true,
+				Validators: []validator.Set{networkTags{}},
+			},
+			"connector": schema.StringAttribute{
+				MarkdownDescription: "Serverless VPC Access connector: `projects/PROJECT/locations/REGION/connectors/NAME`. Excludes `network`, `subnetwork` and `tags`.",
+				Optional:            true,
+				Validators:          []validator.String{value.Parses("a connector", "Invalid connector", checkConnector)},
+			},
+			"egress": schema.StringAttribute{
+				MarkdownDescription: "What goes through the network: `\"PRIVATE_RANGES_ONLY\"` or `\"ALL_TRAFFIC\"`. When unset, Cloud Run uses `PRIVATE_RANGES_ONLY`.",
+				Optional:            true,
+				Validators:          []validator.String{value.Parses("an egress setting", "Invalid egress", checkEgress)},
+			},
+		},
+	}
+}
+
+// overlayNetwork sets the network of tasks.
+func overlayNetwork(ctx context.Context, task *runpb.TaskTemplate, m *Model, diags *diag.Diagnostics) {
+	n := decode[Network](ctx, m.Network, diags)
+	if n == nil {
+		task.VpcAccess = nil
+		return
+	}
+	if task.VpcAccess == nil {
+		task.VpcAccess = &runpb.VpcAccess{}
+	}
+	access := task.VpcAccess
+	access.Egress = runpb.VpcAccess_VpcEgress(runpb.VpcAccess_VpcEgress_value[n.Egress.ValueString()])
+	access.Connector = n.Connector.ValueString()
+	if value.Known(n.Connector) {
+		access.NetworkInterfaces = nil
+		return
+	}
+	// Left out, one of the two is looked up from the other, anew each time.
+	access.NetworkInterfaces = []*runpb.VpcAccess_NetworkInterface{{
+		Network: n.Network.ValueString(), Subnetwork: n.Subnetwork.ValueString(), Tags: value.Elements(n.Tags),
+	}}
+}
+
+// flattenNetwork reads the network of tasks. What Cloud Run fills in where the
+// configuration says nothing stays unsaid.
+func flattenNetwork(ctx context.Context, task *runpb.TaskTemplate, prior *Model, diags *diag.Diagnostics) types.Object {
+	access := task.GetVpcAccess()
+	if access.GetConnector() == "" && len(access.GetNetworkInterfaces()) == 0 {
+		return types.ObjectNull(networkTypes)
+	}
+	before := decode[Network](ctx, prior.Network, diags)
+	n := &Network{
+		Network: types.StringNull(), Subnetwork: types.StringNull(), Tags: types.SetNull(types.StringType),
+		Connector: text(access.GetConnector()), Egress: types.StringNull(),
+	}
+	if before == nil {
+		before = &Network{Network: types.StringNull(), Subnetwork: types.StringNull(), Tags: n.Tags, Connector: n.Connector, Egress: n.Egress}
+		if len(access.GetNetworkInterfaces()) > 0 {
+			before.Network, before.Subnetwork = text(access.GetNetworkInterfaces()[0].GetNetwork()), text(access.GetNetworkInterfaces()[0].GetSubnetwork())
+		}
+	}
+	if e := access.GetEgress(); e != runpb.VpcAccess_VPC_EGRESS_UNSPECIFIED && (e != runpb.VpcAccess_PRIVATE_RANGES_ONLY || value.Known(before.Egress)) {
+		n.Egress = types.StringValue(e.String())
+	} else if before.Egress.ValueString() == runpb.VpcAccess_PRIVATE_RANGES_ONLY.String() {
+		n.Egress = before.Egress // not sent back: the default
+	}
+	n.Connector = keepName(n.Connector, before.Connector)
+	if len(access.GetNetworkInterfaces()) > 0 {
+		i := access.GetNetworkInterfaces()[0]
+		// One of the two is looked up from the other.
+		if value.Known(before.Network) || !value.Known(before.Subnetwork) {
+			n.Network = keepName(text(i.GetNetwork()), before.Network)
+		}
+		// Left out, the subnetwork is the one with the network's name.
+		if value.Known(before.Subnetwork) || i.GetNetwork() != "" && i.GetSubnetwork() != "" && bareName(i.GetSubnetwork()) != bareName(i.GetNetwork()) {
+			n.Subnetwork = keepName(text(i.GetSubnetwork()), before.Subnetwork)
+		}
+		n.Tags = flattenSet(i.GetTags(), before.Tags)
+	}
+	return encode(ctx, networkTypes, n, diags)
+}
+
+// keepName keeps prior's spelling of the same name.
+func keepName(live, prior types.String) types.String {
+	if value.Known(prior) && value.Known(live) && sameName(live.ValueString(), prior.ValueString()) {
+		return prior
+	}
+	return live
+}
+
+// sameName tells whether two names of a resource mean the same: equal, or one of
+// them bare, or beginning later than the other in the same full name.
+func sameName(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	return b != "" && (a == b || strings.HasSuffix(a, "/"+b))
+}
