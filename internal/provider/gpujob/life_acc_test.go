@@ -184,7 +184,7 @@ func TestAccUpdateBesideOthers(t *testing.T) { // row 11
 	equal(t, "client", sent.GetClient(), "gcloud")
 	equal(t, "stage", sent.GetLaunchStage(), api.LaunchStage_BETA)
 	equal(t, "image", container.GetImage(), "train:1")
-	equal(t, "working directory", container.GetWorkingDir(), "/app")
+	equal(t, "working directory is unset again", container.GetWorkingDir(), "")
 	equal(t, "variables", len(container.GetEnv()), 1)
 	equal(t, "retries", sent.GetTemplate().GetTemplate().GetMaxRetries(), 3)
 	equal(t, "parallelism is unset again", sent.GetTemplate().GetParallelism(), 0)
