@@ -81,6 +81,42 @@ func post(t *testing.T, e *emulator.Emulator, path, contentType, body string) {
 	}
 }
 
+// getJSON reads something of the API.
+func getJSON(t *testing.T, e *emulator.Emulator, path string, into any) {
+	t.Helper()
+	resp, err := http.Get("http://" + e.Addr() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s %v", path, resp.Status, err)
+	}
+}
+
+// put writes something of the API.
+func put(t *testing.T, e *emulator.Emulator, path, body string) {
+	send(t, e, http.MethodPut, path, body)
+}
+
+func send(t *testing.T, e *emulator.Emulator, method, path, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+e.Addr()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, err := io.ReadAll(resp.Body)
+		t.Fatalf("%s %s: %s %s %v", method, path, resp.Status, text, err)
+	}
+}
+
 // wantBody compares the body of the only call of a method.
 func wantBody(t *testing.T, calls *acctest.Requests, method, want string) {
 	t.Helper()

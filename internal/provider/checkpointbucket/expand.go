@@ -122,7 +122,7 @@ func expandRules(plan *Model) []*storage.BucketLifecycleRule {
 	if value.Known(plan.ExpireAfterDays) {
 		rules = append(rules, &storage.BucketLifecycleRule{
 			Action:    &storage.BucketLifecycleRuleAction{Type: actionDelete},
-			Condition: &storage.BucketLifecycleRuleCondition{Age: plan.ExpireAfterDays.ValueInt64Pointer(), MatchesPrefix: value.Elements(plan.ExpirePrefixes)},
+			Condition: &storage.BucketLifecycleRuleCondition{Age: plan.ExpireAfterDays.ValueInt64Pointer(), MatchesPrefix: slices.Sorted(slices.Values(value.Elements(plan.ExpirePrefixes)))},
 		})
 	}
 	if days := plan.AbortIncompleteUploadDays.ValueInt64(); days > 0 {

@@ -24,6 +24,7 @@ const typeName = "resilientjob_checkpoint_bucket"
 type server struct {
 	tfprotov6.ProviderServer
 	t      *testing.T
+	e      *emulator.Emulator
 	schema *tfprotov6.Schema
 	object tftypes.Object
 }
@@ -36,7 +37,7 @@ func newServer(t *testing.T, e *emulator.Emulator) *server {
 // newServerWithLabels is newServer with default labels.
 func newServerWithLabels(t *testing.T, e *emulator.Emulator, defaults map[string]string) *server {
 	t.Helper()
-	s := &server{t: t}
+	s := &server{t: t, e: e}
 	var err error
 	if s.ProviderServer, err = acctest.Factories(e)["resilientjob"](); err != nil {
 		t.Fatal(err)
