@@ -159,7 +159,8 @@ func timeTable(b *strings.Builder) {
 	})
 	fmt.Fprintf(b, "The timeout counts for each attempt, so that one task of one execution has at most %d attempts and, with a GPU, %s.\n"+
 		"More work continues from its checkpoint in another execution. An interruption and a timeout use up a retry each;\n"+
-		"plans assume one interruption in %s on average (`required_retries` with a probability of %g).\n\n",
+		"plans assume one interruption in %s on average (`required_retries` with a probability of %g). The limits of `task_timeout`\n"+
+		"and `task_count` hold for the overrides of `resilientjob_execution`, too.\n\n",
 		resilience.MaxRetries+1, d((resilience.MaxRetries+1)*resilience.MaxGPUTimeout), d(resilience.MaintenanceInterval), resilience.PlanProbability)
 }
 

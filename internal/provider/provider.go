@@ -71,7 +71,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		checkpointbucket.NewResource,
 		func() resource.Resource { return gpujob.NewResource(p.early) },
-		execution.NewResource,
+		func() resource.Resource { return execution.NewResource(p.early) },
 	}
 }
 

@@ -41,12 +41,26 @@ type ruleCase struct {
 	wrong, right any
 }
 
+// on is the resource that the case configures. The overrides of an execution
+// keep to the rules of its job.
+func (c ruleCase) on() string {
+	if _, ok := c.with["job"]; ok {
+		return "execution"
+	}
+	return c.rule.Resource
+}
+
 func checkpoint(more attributes) attributes {
 	c := attributes{"bucket": "my-checkpoints"}
 	for k, v := range more {
 		c[k] = v
 	}
 	return attributes{"checkpoint": c}
+}
+
+// memory is a volume in the memory of the task.
+func memory(path string) attributes {
+	return attributes{"mount_path": path, "empty_dir": attributes{}}
 }
 
 func many(n int, key, value string) attributes {
@@ -96,6 +110,8 @@ var ruleCases = []ruleCase{
 		"bucket": "my-checkpoints", "work_time": "12h", "interval": "2h", "write_time": "1m", "restore_time": "2m"}}, 1, 2},
 	{resilience.RetriesBudget, "checkpoint.work_time", attributes{"task_timeout": "12h"}, "100h", "10h"},
 	{resilience.TasksRange, "task_count", nil, 10_001, 10_000},
+	{resilience.TasksRange, "task_count", attributes{"job": "train"}, 10_001, 10_000},
+	{resilience.TimeoutMax, "task_timeout", attributes{"job": "train"}, "169h", "168h"},
 	{resilience.ParallelismRange, "parallelism", attributes{"task_count": 3}, 4, 3},
 	{resilience.ParallelismRange, "parallelism", nil, 2, 1},
 
@@ -109,6 +125,20 @@ var ruleCases = []ruleCase{
 	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/sys/", "/system"},
 	{resilience.MountOption, "checkpoint.mount_options", checkpoint(nil), []any{"--implicit-dirs"}, []any{"implicit-dirs", "uid=1000"}},
 
+	{resilience.VolumeName, "volumes", nil, attributes{"Data": memory("/data")}, attributes{"data": memory("/data")}},
+	{resilience.VolumeName, "volumes", nil, attributes{"checkpoint": memory("/data")}, attributes{"checkpoints": memory("/data")}},
+	{resilience.VolumeNoKind, "volumes", nil, attributes{"data": attributes{"mount_path": "/data"}}, attributes{"data": memory("/data")}},
+	{resilience.VolumeKinds, "volumes", nil, attributes{"data": attributes{"mount_path": "/data", "empty_dir": attributes{}, "gcs": attributes{"bucket": "my-data"}}},
+		attributes{"data": attributes{"mount_path": "/data", "gcs": attributes{"bucket": "my-data"}}}},
+	{resilience.VolumePath, "volumes", nil, attributes{"data": memory("data")}, attributes{"data": memory("/data")}},
+	{resilience.VolumePath, "volumes", nil, attributes{"data": memory("/proc/data")}, attributes{"data": memory("/process")}},
+	{resilience.VolumeTwice, "volumes", nil, attributes{"a": memory("/data"), "b": memory("/data/")}, attributes{"a": memory("/data"), "b": memory("/data2")}},
+	{resilience.VolumeTwice, "volumes", checkpoint(nil), attributes{"a": memory("/checkpoints")}, attributes{"a": memory("/data")}},
+	{resilience.VolumeNested, "volumes", nil, attributes{"a": memory("/data"), "b": memory("/data/b")}, attributes{"a": memory("/data/a"), "b": memory("/data/b")}},
+	{resilience.VolumeNested, "volumes", checkpoint(nil), attributes{"a": memory("/checkpoints/a")}, attributes{"a": memory("/checkpoints-a")}},
+	{resilience.VolumeSubPath, "volumes", nil, attributes{"key": attributes{"mount_path": "/key", "sub_path": "a", "secret": attributes{"secret": "key"}}},
+		attributes{"key": attributes{"mount_path": "/key", "secret": attributes{"secret": "key"}}}},
+
 	{resilience.JobName, "name", nil, strings.Repeat("a", 64), strings.Repeat("a", 49)},
 	{resilience.JobName, "name", nil, "train-", "train-1"},
 	{resilience.JobNameLong, "name", nil, strings.Repeat("a", 50), strings.Repeat("a", 49)},
@@ -116,10 +146,13 @@ var ruleCases = []ruleCase{
 	{resilience.EnvName, "env", nil, attributes{"RESILIENTJOB_RUN_KEY": "1"}, attributes{"LR": ""}},
 	{resilience.EnvName, "env", nil, attributes{"A": strings.Repeat("x", 32_769)}, attributes{"A": strings.Repeat("x", 32_768)}},
 	{resilience.EnvCount, "env", nil, many(1001, "V", "x"), many(1000, "V", "x")},
+	{resilience.EnvTwice, "secret_env", attributes{"env": attributes{"KEY": "1"}}, attributes{"KEY": attributes{"secret": "key"}}, attributes{"TOKEN": attributes{"secret": "key"}}},
 	{resilience.EnvService, "env", nil, attributes{"K_SERVICE": "1"}, attributes{"KEY": "1"}},
 	{resilience.Label, "labels", nil, attributes{"run.googleapis.com/x": "1"}, attributes{"team": ""}},
 	{resilience.Label, "labels", nil, attributes{"a": strings.Repeat("x", 64)}, attributes{"a": strings.Repeat("x", 63)}},
 	{resilience.LabelCount, "labels", nil, many(65, "l", "x"), many(64, "l", "x")},
+	{resilience.Annotation, "annotations", nil, attributes{"run.googleapis.com/x": "1"}, attributes{"example.com/x": ""}},
+	{resilience.Annotation, "annotations", nil, attributes{"a b": "1"}, attributes{"a.b": "1"}},
 	{resilience.Account, "service_account", nil, "me@example.com", "trainer@my-project.iam.gserviceaccount.com"},
 	{resilience.AccountID, "service_account_id", nil, "short", "shorts"},
 	{resilience.AccountID, "service_account_id", nil, strings.Repeat("a", 31), strings.Repeat("a", 30)},
@@ -130,6 +163,9 @@ var ruleCases = []ruleCase{
 	{resilience.SoftDelete, "soft_delete_retention", nil, "2161h", "2160h"},
 	{resilience.SoftDelete, "soft_delete_retention", nil, "1s", "0s"},
 	{resilience.VersioningNamespace, "versioning", attributes{"hierarchical_namespace": true}, true, false},
+	{resilience.BucketReader, "readers", nil, []any{"allUsers"}, []any{"group:ml@example.com"}},
+	{resilience.BucketReader, "readers", nil, []any{"trainer@my-project.iam.gserviceaccount.com"}, []any{"serviceAccount:trainer@my-project.iam.gserviceaccount.com"}},
+	{resilience.BucketWriter, "writers", nil, []any{"allAuthenticatedUsers"}, []any{"user:me@example.com"}},
 	{resilience.BucketLabel, "labels", nil, attributes{"Team": "a"}, attributes{"team": "a"}},
 }
 
@@ -178,9 +214,10 @@ func TestRules(t *testing.T) {
 				none(t, "validation of "+name, validated)
 				none(t, "plan of "+name, planned)
 			}
-			if v, ok := c.wrong.(map[string]any); ok && len(v) == 1 && c.at != "checkpoint" {
-				// One unknown value in a map that is known.
-				for k := range c.right.(map[string]any) {
+			if v, ok := c.right.(map[string]any); ok && len(v) == 1 && c.at != "checkpoint" && c.at != "secret_env" {
+				// One unknown value in a map that is known. (In secret_env the framework
+				// itself misses the required attribute of an object that is unknown.)
+				for k := range v {
 					validated, planned = said(local, attributes{k: notKnown{}})
 					none(t, "validation of an unknown value", validated)
 					none(t, "plan of an unknown value", planned)
@@ -317,13 +354,16 @@ func (b block) speak(t testing.TB, addr string) *speaker {
 	return s
 }
 
-func typeName(c ruleCase) string { return "resilientjob_" + c.rule.Resource }
+func typeName(c ruleCase) string { return "resilientjob_" + c.on() }
 
 // config is a configuration that is right but for the value of the case.
 func (s *speaker) config(c ruleCase, v any) tftypes.Value {
 	s.t.Helper()
-	all := attributes{"name": "train", "image": "train:1"}
-	if c.rule.Resource == resilience.BucketResource {
+	all := attributes{}
+	switch c.on() {
+	case resilience.JobResource:
+		all = attributes{"name": "train", "image": "train:1"}
+	case resilience.BucketResource:
 		all = attributes{"name": "my-checkpoints"}
 	}
 	for k, other := range c.with {

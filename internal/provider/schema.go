@@ -75,8 +75,9 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 					defaultRequestTimeout.String() + "`.",
 			},
 			"plan_validation": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "`local` refuses at plan what the platform is known to refuse. `warn` turns each refusal that comes from a dated table of the platform's limits into a warning: the way out when Google has raised a limit that this version of the provider does not know yet. Default: `local`.",
+				Optional: true,
+				MarkdownDescription: "`local` refuses what the platform is known to refuse, in `terraform validate` already where the configuration alone shows it. `warn` turns each refusal that comes from a dated table of the platform's limits into a warning of the plan: " +
+					"the way out when Google has raised a limit that this version of the provider does not know yet. What can never work is refused all the same. The guide *Limits and GPU types* lists the rules. Default: `local`.",
 			},
 			"endpoints": schema.SingleNestedAttribute{
 				Optional: true,

@@ -204,6 +204,43 @@ var (
 		Date: TableDate, Source: "field comment of the API's GCSVolumeSource",
 	}
 
+	// Volumes.
+	VolumeName = Rule{
+		ID: "volume-name", Resource: JobResource, Attribute: "volumes", Summary: "Invalid volume name",
+		Limit: "1 to 63 lower-case letters, digits and hyphens, a letter or digit at both ends; not `checkpoint`.", Verdict: Refuse,
+		Date: TableDate, Source: "field comment of the API's Volume",
+	}
+	VolumeNoKind = Rule{
+		ID: "volume-kind", Resource: JobResource, Attribute: "volumes", Summary: "Volume without a kind",
+		Limit: "One of `gcs`, `nfs`, `empty_dir`, `secret` and `cloud_sql`.", Verdict: Refuse,
+		Date: TableDate, Source: "field comment of the API's Volume",
+	}
+	VolumeKinds = Rule{
+		ID: "volume-kinds", Resource: JobResource, Attribute: "volumes", Summary: "Volume of two kinds",
+		Limit: "Only one of them.", Verdict: Refuse,
+		Date: TableDate, Source: "field comment of the API's Volume",
+	}
+	VolumePath = Rule{
+		ID: "volume-path", Resource: JobResource, Attribute: "volumes.mount_path", Summary: "Invalid mount path",
+		Limit: "As for the checkpoint.", Verdict: Refuse,
+		Date: TableDate, Source: "field comment of the API's VolumeMount",
+	}
+	VolumeTwice = Rule{
+		ID: "volume-twice", Resource: JobResource, Attribute: "volumes.mount_path", Summary: "Two volumes at one path",
+		Limit: "A path of its own, also not that of the checkpoint.", Verdict: Refuse,
+		Date: TableDate, Source: "a task sees one of the two only",
+	}
+	VolumeNested = Rule{
+		ID: "volume-nested", Resource: JobResource, Attribute: "volumes.mount_path", Summary: "Volume inside of another",
+		Limit: "Not above or below the path of another volume or of the checkpoint.", Verdict: Refuse,
+		Date: TableDate, Source: "one of the two hides the other",
+	}
+	VolumeSubPath = Rule{
+		ID: "volume-sub-path", Resource: JobResource, Attribute: "volumes.sub_path", Summary: "sub_path does not go with this volume",
+		Limit: "Not for `secret` and `cloud_sql`.", Verdict: Refuse,
+		Date: TableDate, Source: "field comment of the API's VolumeMount",
+	}
+
 	// Names and variables.
 	JobName = Rule{
 		ID: "job-name", Resource: JobResource, Attribute: "name", Summary: "Invalid job name",
@@ -222,8 +259,13 @@ var (
 	}
 	EnvCount = Rule{
 		ID: "env-count", Resource: JobResource, Attribute: "env", Summary: "Too many environment variables",
-		Limit: fmt.Sprintf("At most %d variables.", MaxEnv), Verdict: Refuse,
+		Limit: fmt.Sprintf("At most %d variables, those of `secret_env` included.", MaxEnv), Verdict: Refuse,
 		Date: TableDate, Source: "Cloud Run page on environment variables",
+	}
+	EnvTwice = Rule{
+		ID: "env-twice", Resource: JobResource, Attribute: "secret_env", Summary: "Environment variable is given twice",
+		Limit: "A name stands in `env` or in `secret_env`.", Verdict: Refuse,
+		Date: TableDate, Source: "a variable has one value",
 	}
 	EnvService = Rule{
 		ID: "env-service", Resource: JobResource, Attribute: "env", Summary: "Environment variable of a service",
@@ -239,6 +281,11 @@ var (
 		ID: "label-count", Resource: JobResource, Attribute: "labels", Summary: "Too many labels",
 		Limit: "At most 64 labels.", Verdict: Refuse,
 		Date: TableDate, Source: "Google Cloud page on labels",
+	}
+	Annotation = Rule{
+		ID: "annotation", Resource: JobResource, Attribute: "annotations", Summary: "Invalid annotation",
+		Limit: "Up to 63 letters, digits, hyphens, underscores and dots, a letter or digit at both ends, after a domain and a slash where wanted; no key below the namespaces that labels may not use.", Verdict: Refuse,
+		Date: TableDate, Source: "field comment of the API's Job",
 	}
 	Account = Rule{
 		ID: "service-account", Resource: JobResource, Attribute: "service_account", Summary: "Invalid service account",
@@ -267,6 +314,16 @@ var (
 		Limit: "Not with `hierarchical_namespace`.", Verdict: Refuse,
 		Date: TableDate, Source: "text of the API's refusal",
 	}
+	BucketReader = Rule{
+		ID: "bucket-readers", Resource: BucketResource, Attribute: "readers", Summary: "Invalid member",
+		Limit: "Members with the prefix of their type, such as `serviceAccount:` or `group:`; nobody public.", Verdict: Refuse,
+		Date: TableDate, Source: "Cloud Storage page on principals",
+	}
+	BucketWriter = Rule{
+		ID: "bucket-writers", Resource: BucketResource, Attribute: "writers", Summary: "Invalid member",
+		Limit: "Members with the prefix of their type, such as `serviceAccount:` or `group:`; nobody public.", Verdict: Refuse,
+		Date: TableDate, Source: "Cloud Storage page on principals",
+	}
 	BucketLabel = Rule{
 		ID: "bucket-label", Resource: BucketResource, Attribute: "labels", Summary: "Invalid label",
 		Limit: "As for jobs.", Verdict: Refuse,
@@ -282,7 +339,8 @@ func Rules() []Rule {
 		TimeoutShape, TimeoutMax, TimeoutGPU, LaunchStage, TimeoutWithoutCheckpoint,
 		RetriesRange, RetriesNone, RetriesBudget, TasksRange, ParallelismRange,
 		CheckpointFits, CheckpointPlace, MountPath, MountOption,
-		JobName, JobNameLong, EnvName, EnvCount, EnvService, Label, LabelCount, Account, AccountID,
-		BucketName, SoftDelete, VersioningNamespace, BucketLabel,
+		VolumeName, VolumeNoKind, VolumeKinds, VolumePath, VolumeTwice, VolumeNested, VolumeSubPath,
+		JobName, JobNameLong, EnvName, EnvCount, EnvTwice, EnvService, Label, LabelCount, Annotation, Account, AccountID,
+		BucketName, SoftDelete, VersioningNamespace, BucketReader, BucketWriter, BucketLabel,
 	}
 }

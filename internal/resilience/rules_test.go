@@ -28,10 +28,11 @@ func TestRulesAreComplete(t *testing.T) {
 		if _, err := time.Parse(time.DateOnly, r.Date); err != nil {
 			t.Errorf("%s: %v", r.ID, err)
 		}
-		if summary := r.Resource + r.Summary; ids[r.ID] || summaries[summary] {
+		summary := r.Resource + r.Attribute + r.Summary
+		if ids[r.ID] || summaries[summary] {
 			t.Errorf("%s: id or summary is there twice", r.ID)
 		}
-		ids[r.ID], summaries[r.Resource+r.Summary] = true, true
+		ids[r.ID], summaries[summary] = true, true
 	}
 	for _, need := range StageNeeds() {
 		if _, err := time.Parse(time.DateOnly, need.Date); err != nil || need.Feature == "" || need.Source == "" || need.Stage == StageGA {
@@ -135,7 +136,8 @@ func boundaries() []boundary {
 // elsewhere are the rules whose values are read and checked by the provider.
 var elsewhere = []Rule{
 	TimeoutShape, ParallelismRange, CheckpointPlace, MountPath, MountOption, JobName, JobNameLong, EnvCount, Label, LabelCount, Account, AccountID,
-	BucketName, SoftDelete, VersioningNamespace, BucketLabel,
+	VolumeName, VolumeNoKind, VolumeKinds, VolumePath, VolumeTwice, VolumeNested, VolumeSubPath, EnvTwice, Annotation,
+	BucketName, SoftDelete, VersioningNamespace, BucketReader, BucketWriter, BucketLabel,
 }
 
 // Each rule has a wrong and a right value, next to each other, and a wrong value

@@ -6,6 +6,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -37,7 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.checkLimits(&resp.Diagnostics, state, plan)
+	checkLimits(&resp.Diagnostics, r.data.WarnOnly(), state, plan)
 	job, jobErr := r.plannedJob(&resp.Diagnostics, plan)
 	if req.State.Raw.IsNull() || jobErr {
 		return
@@ -114,28 +115,40 @@ func changedRun(state, plan Model) path.Paths {
 
 func empty(m types.Map) bool { return !m.IsUnknown() && len(m.Elements()) == 0 }
 
+// ValidateConfig refuses overrides beyond the platform's dated limits, so that
+// "terraform validate" finds them. With plan_validation = "warn", or while that
+// is not known, the plan warns instead. Nothing is said twice: Terraform plans no
+// resource that validation refused.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config Model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if !resp.Diagnostics.HasError() && r.early.Refuses() {
+		checkLimits(&resp.Diagnostics, false, Model{}, config)
+	}
+}
+
 // checkLimits holds the overrides against the platform's dated limits, on create
 // and when they change.
-func (r *Resource) checkLimits(diagnostics *diag.Diagnostics, state, plan Model) {
-	if n := plan.TaskCount; !n.IsNull() && !n.IsUnknown() && !n.Equal(state.TaskCount) {
-		r.report(diagnostics, path.Root("task_count"), resilience.CheckTasks(n.ValueInt64()))
+func checkLimits(diagnostics *diag.Diagnostics, warnOnly bool, state, plan Model) {
+	if n := plan.TaskCount; !n.IsNull() && !n.IsUnknown() && !n.Equal(state.TaskCount) && n.ValueInt64() <= math.MaxInt32 {
+		report(diagnostics, warnOnly, path.Root("task_count"), resilience.CheckTasks(n.ValueInt64()))
 	}
 	if t := plan.TaskTimeout; !t.IsNull() && !t.IsUnknown() && !t.Equal(state.TaskTimeout) {
 		// The GPU type is the job's, which a plan does not read: only the limit
 		// of all jobs counts here.
 		if d, err := t.Duration(); err == nil {
-			r.report(diagnostics, path.Root("task_timeout"), resilience.CheckTimeout(resilience.NoGPU, d))
+			report(diagnostics, warnOnly, path.Root("task_timeout"), resilience.CheckTimeout(resilience.NoGPU, d))
 		}
 	}
 }
 
-func (r *Resource) report(diagnostics *diag.Diagnostics, p path.Path, findings []resilience.Finding) {
+func report(diagnostics *diag.Diagnostics, warnOnly bool, p path.Path, findings []resilience.Finding) {
 	for _, f := range findings {
-		if f.Rule.Verdict == resilience.Warn || f.Rule.Dated && r.data.WarnOnly() {
+		if f.Rule.Verdict == resilience.Warn || f.Rule.Dated && warnOnly {
 			diagnostics.AddAttributeWarning(p, f.Rule.Summary, f.Detail)
 			continue
 		}
-		diagnostics.AddAttributeError(p, f.Rule.Summary, f.Detail)
+		diagnostics.AddAttributeError(p, f.Rule.Summary, f.Refusal())
 	}
 }
 

@@ -24,17 +24,22 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure   = (*Resource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*Resource)(nil)
-	_ resource.ResourceWithImportState = (*Resource)(nil)
-	_ resource.ResourceWithIdentity    = (*Resource)(nil)
+	_ resource.ResourceWithConfigure      = (*Resource)(nil)
+	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*Resource)(nil)
+	_ resource.ResourceWithImportState    = (*Resource)(nil)
+	_ resource.ResourceWithIdentity       = (*Resource)(nil)
 )
 
-// NewResource returns the managed resource resilientjob_execution.
-func NewResource() resource.Resource { return &Resource{} }
+// NewResource returns the managed resource resilientjob_execution. early is what
+// validation knows of the provider block.
+func NewResource(early *providerdata.Early) resource.Resource { return &Resource{early: early} }
 
 // Resource is one run of a job.
-type Resource struct{ data *providerdata.Data }
+type Resource struct {
+	data  *providerdata.Data
+	early *providerdata.Early
+}
 
 // Metadata sets the type name.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {

@@ -27,11 +27,6 @@ import (
 // alone, so that "terraform validate" finds it. Limits of a dated table are held
 // by limits.go in validation, and by the plan (see check.go).
 
-const (
-	maxEnv     = 1000
-	maxEnvSize = 32_768
-)
-
 const reservedEnvText = "Names are letters, digits and underscores, no digit first. `CLOUD_RUN_JOB`, `CLOUD_RUN_EXECUTION`, `CLOUD_RUN_TASK_INDEX`, `CLOUD_RUN_TASK_ATTEMPT`, " +
 	"`CLOUD_RUN_TASK_COUNT` and `PORT` are the platform's, `X_GOOGLE_*` Google's, and `RESILIENTJOB_RUN_KEY` marks the runs of `resilientjob_execution`."
 
@@ -64,7 +59,7 @@ func validateParallelism(m *Model, diags *diag.Diagnostics) {
 		tasks = types.Int64Value(defaultTasks)
 	}
 	if value.Known(m.Parallelism) && value.Known(tasks) && tasks.ValueInt64() >= 1 && m.Parallelism.ValueInt64() > tasks.ValueInt64() {
-		diags.AddAttributeError(tfpath.Root("parallelism"), "Parallelism above the number of tasks", fmt.Sprintf(
+		diags.AddAttributeError(tfpath.Root("parallelism"), resilience.ParallelismRange.Summary, fmt.Sprintf(
 			"parallelism is %d and task_count is %d: no more tasks can run at the same time than there are. Write at most %[2]d, or leave parallelism out to let as many tasks run as quota allows.",
 			m.Parallelism.ValueInt64(), tasks.ValueInt64()))
 	}
@@ -87,9 +82,9 @@ func validateEnv(m *Model, diags *diag.Diagnostics) {
 				"%s stands in env and in secret_env, and a variable has one value. Remove it from one of them.", name))
 		}
 	}
-	if n := len(m.Env.Elements()) + len(secrets); n > maxEnv && len(m.Env.Elements()) <= maxEnv && len(secrets) <= maxEnv {
+	if n := len(m.Env.Elements()) + len(secrets); n > resilience.MaxEnv && len(m.Env.Elements()) <= resilience.MaxEnv && len(secrets) <= resilience.MaxEnv {
 		diags.AddAttributeError(tfpath.Root("env"), "Too many environment variables", fmt.Sprintf(
-			"%d variables are configured in env and secret_env together; a container has at most %d. Put the values into a file, of the image or of the bucket.", n, maxEnv))
+			"%d variables are configured in env and secret_env together; a container has at most %d. Put the values into a file, of the image or of the bucket.", n, resilience.MaxEnv))
 	}
 }
 
@@ -193,9 +188,9 @@ func (v environment) MarkdownDescription(ctx context.Context) string { return v.
 
 func (environment) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	elements := req.ConfigValue.Elements()
-	if len(elements) > maxEnv {
+	if len(elements) > resilience.MaxEnv {
 		resp.Diagnostics.AddAttributeError(req.Path, "Too many environment variables", fmt.Sprintf(
-			"%d variables are configured; a container has at most %d. Put the values into a file, of the image or of the bucket.", len(elements), maxEnv))
+			"%d variables are configured; a container has at most %d. Put the values into a file, of the image or of the bucket.", len(elements), resilience.MaxEnv))
 	}
 	for _, name := range sortedKeys(elements) {
 		p := req.Path.AtMapKey(name)
@@ -212,9 +207,9 @@ func (environment) ValidateMap(_ context.Context, req validator.MapRequest, resp
 				instead = ", or write \"\" for an empty one."
 			}
 			resp.Diagnostics.AddAttributeError(p, "Invalid environment variable", fmt.Sprintf("%s has the value null. Leave the variable out%s", name, instead))
-		case len(name) > maxEnvSize || len(s.ValueString()) > maxEnvSize:
+		case len(name) > resilience.MaxEnvSize || len(s.ValueString()) > resilience.MaxEnvSize:
 			resp.Diagnostics.AddAttributeError(p, "Invalid environment variable", fmt.Sprintf(
-				"%.40s is longer than the %d bytes that a name or a value may have. Put the value into a file, of the image or of the bucket.", name, maxEnvSize))
+				"%.40s is longer than the %d bytes that a name or a value may have. Put the value into a file, of the image or of the bucket.", name, resilience.MaxEnvSize))
 		}
 	}
 }
