@@ -215,6 +215,20 @@ func (s *server) read(l *life) *life {
 	return &life{state: s.value(r.NewState), private: r.Private, identity: r.NewIdentity}
 }
 
+// imported imports by an id or, without one, by the identity.
+func (s *server) imported(id, name string) *life {
+	s.t.Helper()
+	req := &tfprotov6.ImportResourceStateRequest{TypeName: typeName, ID: id}
+	if id == "" {
+		typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}}
+		req.Identity = &tfprotov6.ResourceIdentityData{IdentityData: s.dynamic(tftypes.NewValue(typ, map[string]tftypes.Value{"name": tftypes.NewValue(tftypes.String, name)}))}
+	}
+	r, err := s.ImportResourceState(s.t.Context(), req)
+	s.check(err, r.Diagnostics)
+	i := r.ImportedResources[0]
+	return &life{state: s.value(i.State), private: i.Private, identity: i.Identity}
+}
+
 // texts returns a map of strings of a state, nil for null.
 func (s *server) texts(v tftypes.Value, attribute string) map[string]string {
 	s.t.Helper()
