@@ -135,9 +135,21 @@ func splitQuery(raw string) (string, systemQuery) {
 			}
 			continue
 		}
+		if name == "updateMask" || name == "update_mask" {
+			pair = camelMask(pair)
+		}
 		own = append(own, pair)
 	}
 	return strings.Join(own, "&"), system
+}
+
+var snake = regexp.MustCompile(`_[a-z0-9]`)
+
+// camelMask spells the paths of a mask as JSON has them. Google takes them as the
+// message has them, too; the transcoder does not.
+func camelMask(pair string) string {
+	name, value, _ := strings.Cut(pair, "=")
+	return name + "=" + snake.ReplaceAllStringFunc(value, func(s string) string { return strings.ToUpper(s[1:]) })
 }
 
 // buffer holds the transcoder's answer until it is brought into Google's form.

@@ -41,6 +41,9 @@ func TestSecretsByREST(t *testing.T) {
 			t.Errorf("added %s", added.text)
 		}
 	}
+	if got := must(t, e, "PATCH", secretsPath+"/key?updateMask=version_aliases%2Clabels", `{"versionAliases":{"first":"1"}}`); got.at("versionAliases.first") != "1" {
+		t.Errorf("with a mask in the message's spelling: %s", got.text)
+	}
 	patched := must(t, e, "PATCH", secretsPath+"/key?updateMask=versionAliases,labels", `{"versionAliases":{"old":"1"},"labels":{"team":"ml"}}`)
 	if patched.at("versionAliases.old") != "1" || patched.at("labels.team") != "ml" {
 		t.Errorf("patched %s", patched.text)

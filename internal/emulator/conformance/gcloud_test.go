@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// gcloud's storage, iam and logging commands.
+// gcloud's storage, iam, secrets and logging commands.
 func TestGcloud(t *testing.T) {
 	t.Parallel()
 	path := command(t, "gcloud", false)
@@ -28,6 +28,7 @@ func TestGcloud(t *testing.T) {
 			"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE="+base+"/storage/v1/",
 			"CLOUDSDK_API_ENDPOINT_OVERRIDES_IAM="+base+"/",
 			"CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING="+base+"/",
+			"CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER="+base+"/",
 		)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -58,6 +59,18 @@ func TestGcloud(t *testing.T) {
 	must(t, email, "storage", "buckets", "add-iam-policy-binding", bucket, "--member=serviceAccount:"+email, "--role=roles/storage.objectUser")
 	if out, err := gcloud(t, "storage", "buckets", "add-iam-policy-binding", bucket, "--member=serviceAccount:nobody@"+project+".iam.gserviceaccount.com", "--role=roles/storage.objectUser"); err == nil || !strings.Contains(out, "does not exist") {
 		t.Errorf("granting an account that does not exist: %v\n%s", err, out)
+	}
+	must(t, "Created version [1]", "secrets", "create", "judge", "--replication-policy=automatic", "--data-file="+file)
+	must(t, "checkpoint", "secrets", "versions", "access", "latest", "--secret=judge")
+	must(t, email, "secrets", "add-iam-policy-binding", "judge", "--member=serviceAccount:"+email, "--role="+accessor)
+	must(t, "judge", "secrets", "list")
+	must(t, "", "secrets", "versions", "disable", "1", "--secret=judge")
+	if out, err := gcloud(t, "secrets", "versions", "access", "latest", "--secret=judge"); err == nil || !strings.Contains(out, "is in DISABLED state") {
+		t.Errorf("reading a disabled version: %v\n%s", err, out)
+	}
+	must(t, "", "secrets", "delete", "judge")
+	if out, err := gcloud(t, "secrets", "describe", "judge"); err == nil || !strings.Contains(out, "not found") {
+		t.Errorf("describing a deleted secret: %v\n%s", err, out)
 	}
 	must(t, "", "logging", "write", "judge", "hello from gcloud", "--severity=NOTICE")
 	must(t, "hello from gcloud", "logging", "read", `severity>=NOTICE AND textPayload:"hello"`, "--freshness=1d")

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The packages @google-cloud/run (gRPC and REST) and @google-cloud/storage.
+// The packages @google-cloud/run and @google-cloud/secret-manager (gRPC and REST)
+// and @google-cloud/storage.
 func TestNodeClients(t *testing.T) {
 	t.Parallel()
 	node := command(t, "node", true)

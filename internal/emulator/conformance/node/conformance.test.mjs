@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import {after, test} from 'node:test';
 import run from '@google-cloud/run';
+import secretManager from '@google-cloud/secret-manager';
 import {Storage} from '@google-cloud/storage';
 import {grpc} from 'google-gax';
 
@@ -90,6 +91,44 @@ for (const [name, options] of Object.entries(transports)) {
     const [deleting] = await jobs.deleteJob({name: created.name});
     await deleting.promise();
     await assert.rejects(jobs.getJob({name: created.name}), /does not exist/);
+  });
+}
+
+for (const [name, options] of Object.entries(transports)) {
+  test(`secret manager over ${name}`, async t => {
+    const client = new secretManager.SecretManagerServiceClient(options);
+    after(() => client.close());
+    const [secret] = await client.createSecret({parent: `projects/${project}`, secretId: name, secret: {replication: {automatic: {}}}});
+    assert.match(secret.name, /^projects\/\d+\/secrets\//);
+    for (const payload of ['one', 'two']) {
+      await client.addSecretVersion({parent: secret.name, payload: {data: Buffer.from(payload)}});
+    }
+    const [updated] = await client.updateSecret({secret: {name: secret.name, versionAliases: {old: 1}}, updateMask: {paths: ['version_aliases']}});
+    assert.equal(String(updated.versionAliases.old), '1');
+
+    await t.test('versions', async () => {
+      for (const [version, payload] of [['latest', 'two'], ['old', 'one'], ['1', 'one']]) {
+        const [got] = await client.accessSecretVersion({name: `projects/${project}/secrets/${name}/versions/${version}`});
+        assert.equal(Buffer.from(got.payload.data, 'base64').toString(), payload);
+      }
+      await client.disableSecretVersion({name: `${secret.name}/versions/2`});
+      await assert.rejects(client.accessSecretVersion({name: `${secret.name}/versions/latest`}), /is in DISABLED state/);
+      const [versions] = await client.listSecretVersions({parent: secret.name});
+      assert.deepEqual(versions.map(version => version.name.split('/').pop()), ['2', '1']);
+    });
+
+    await t.test('policy', async () => {
+      const [policy] = await client.getIamPolicy({resource: secret.name, options: {requestedPolicyVersion: 3}});
+      policy.bindings = [{role: 'roles/secretmanager.secretAccessor', members: ['user:someone@example.com']}];
+      const [written] = await client.setIamPolicy({resource: secret.name, policy});
+      assert.deepEqual(written.bindings[0].members, ['user:someone@example.com']);
+      await assert.rejects(client.setIamPolicy({resource: secret.name, policy}), /concurrent policy changes/);
+      const [granted] = await client.testIamPermissions({resource: secret.name, permissions: ['secretmanager.secrets.setIamPolicy']});
+      assert.equal(granted.permissions.length, 1);
+    });
+
+    await client.deleteSecret({name: secret.name});
+    await assert.rejects(client.getSecret({name: secret.name}), /not found/);
   });
 }
 
