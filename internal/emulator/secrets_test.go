@@ -156,7 +156,7 @@ func TestTaskWithSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { _ = conn.Close() })
 	large := strings.Repeat(payload, 5000)
 	_, err = secretmanagerpb.NewSecretManagerServiceClient(conn).AddSecretVersion(t.Context(), &secretmanagerpb.AddSecretVersionRequest{
 		Parent: "projects/p/secrets/key", Payload: &secretmanagerpb.SecretPayload{Data: []byte(large)},

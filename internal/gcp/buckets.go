@@ -72,8 +72,3 @@ func (c *Client) DeleteBucket(ctx context.Context, name string) error {
 	}
 	return err
 }
-
-// BucketPermissions returns which of the permissions the caller has on the bucket.
-func (c *Client) BucketPermissions(ctx context.Context, bucket string, perms []string) ([]string, error) {
-	return c.bucketPermissions(ctx, bucket, perms)
-}

@@ -107,7 +107,7 @@ func TestBucketPermissions(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"permissions":["storage.buckets.getIamPolicy"]}`)
 	}))
-	got, err := client.BucketPermissions(t.Context(), "b", []string{"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"})
+	got, err := client.Permissions(t.Context(), "projects/_/buckets/b", []string{"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"})
 	if err != nil || len(got) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -4,6 +4,7 @@
 package run
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +20,12 @@ import (
 func (s *Service) recoverState() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.o.Store.Persistent() {
+		// An emulator that was killed left the volumes of its tasks, secrets among them.
+		if err := os.RemoveAll(s.scratch()); err != nil {
+			s.o.Logger.Error("the volumes of earlier tasks cannot be removed", "error", err)
+		}
+	}
 	jobs, err := readAll(s, jobKey, nil, newJob)
 	if err != nil {
 		return // said in the log; the same records fail again when they are asked for

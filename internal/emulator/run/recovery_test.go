@@ -4,7 +4,9 @@
 package run_test
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -32,6 +34,31 @@ func folder(t *testing.T, dir string) *store.Store {
 		t.Fatal(err)
 	}
 	return st
+}
+
+// Volumes of tasks that an emulator was killed with do not stay: they may hold
+// secrets.
+func TestVolumesOfAKilledEmulator(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	st := folder(t, dir)
+	left := filepath.Join(st.Root(), "run", "scratch", "volume-1")
+	nfs := filepath.Join(st.Root(), "run", "nfs", "server", "export")
+	for _, d := range []string{left, nfs} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(d, "file"), []byte("x"), 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newWorldOn(t, st)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("the volume is there: %v", err)
+	}
+	if _, err := os.Stat(nfs); err != nil {
+		t.Errorf("what tasks share is gone: %v", err)
+	}
 }
 
 // What is finished survives a restart as it is; what ran ends as a platform

@@ -29,7 +29,7 @@ const (
 // prepare builds what the launcher gets: environment, mounts, image. The cleanup
 // is never nil.
 func (s *Service) prepare(x *driven, a *attempt, t *runpb.TaskTemplate, count int) (runner.Task, func(), error) {
-	scratch := scratchFolder{under: filepath.Join(s.o.Store.Root(), "run", "scratch")}
+	scratch := scratchFolder{under: s.scratch()}
 	if len(t.GetContainers()) != 1 {
 		return runner.Task{}, scratch.remove, errors.New("the emulator runs jobs with exactly one container")
 	}
@@ -166,6 +166,9 @@ func (s *Service) writeSecrets(a *attempt, t *runpb.TaskTemplate, v *runpb.Secre
 	}
 	return nil
 }
+
+// scratch is where the folders of attempts are made.
+func (s *Service) scratch() string { return filepath.Join(s.o.Store.Root(), "run", "scratch") }
 
 // scratchFolder holds what lives as long as one attempt.
 type scratchFolder struct {
