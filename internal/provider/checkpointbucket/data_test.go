@@ -37,9 +37,9 @@ func aModel(t *rapid.T, label string) Model {
 		HierarchicalNamespace:     types.BoolValue(false),
 		Versioning:                types.BoolValue(rapid.Bool().Draw(t, label+" versioning")),
 		SoftDeleteRetention:       value.NewDuration(rapid.SampledFrom([]string{"0s", "0h", "168h", "604800s", "2160h"}).Draw(t, label+" soft delete")),
-		ExpireAfterDays:           types.Int64Null(),
+		ExpireAfterDays:           value.NewWholeNull(),
 		ExpirePrefixes:            types.SetNull(types.StringType),
-		AbortIncompleteUploadDays: types.Int64Value(rapid.Int64Range(0, 3).Draw(t, label+" abort")),
+		AbortIncompleteUploadDays: value.NewWhole(rapid.Int64Range(0, 3).Draw(t, label+" abort")),
 		KMSKeyName:                types.StringNull(),
 		Readers:                   types.SetNull(types.StringType),
 		Writers:                   types.SetNull(types.StringType),
@@ -60,7 +60,7 @@ func aModel(t *rapid.T, label string) Model {
 		m.Readers = value.SetOf([]string{"user:ann@example.com"})
 	}
 	if rapid.Bool().Draw(t, label+" expire") {
-		m.ExpireAfterDays = types.Int64Value(rapid.Int64Range(1, 3).Draw(t, label+" days"))
+		m.ExpireAfterDays = value.NewWhole(rapid.Int64Range(1, 3).Draw(t, label+" days"))
 		m.ExpirePrefixes = value.SetOf(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a/", "b/", "c"}), 1, 3, rapid.ID[string]).Draw(t, label+" prefixes"))
 	}
 	m.identify()
@@ -226,13 +226,13 @@ func TestTwoExpireRules(t *testing.T) {
 	}
 	live := &storage.Bucket{Lifecycle: &storage.BucketLifecycle{Rule: []*storage.BucketLifecycleRule{rule(3, "theirs/"), rule(7, "ours/")}}}
 	prior := blank(t.Context(), "ckpt")
-	prior.ExpireAfterDays, prior.ExpirePrefixes = types.Int64Value(7), value.SetOf([]string{"ours/"})
+	prior.ExpireAfterDays, prior.ExpirePrefixes = value.NewWhole(7), value.SetOf([]string{"ours/"})
 	state := flatten(live, &prior)
 	if state.ExpireAfterDays.ValueInt64() != 7 {
 		t.Fatalf("expire_after_days = %s", state.ExpireAfterDays)
 	}
 	plan := state
-	plan.ExpireAfterDays = types.Int64Value(9)
+	plan.ExpireAfterDays = value.NewWhole(9)
 	if got := mergedRules(&plan, &state, live); !sameRules(got, []*storage.BucketLifecycleRule{rule(3, "theirs/"), rule(9, "ours/")}) {
 		t.Errorf("got %v", ruleTexts(got))
 	}

@@ -86,14 +86,14 @@ func flattenSoftDelete(b *storage.Bucket, prior *Model) value.Duration {
 
 func flattenRules(m *Model, b *storage.Bucket, prior *Model) {
 	rules := liveRules(b)
-	m.ExpireAfterDays, m.ExpirePrefixes = types.Int64Null(), types.SetNull(types.StringType)
+	m.ExpireAfterDays, m.ExpirePrefixes = value.NewWholeNull(), types.SetNull(types.StringType)
 	if rule := expireRule(rules, prior); rule != nil {
-		m.ExpireAfterDays = types.Int64PointerValue(rule.Condition.Age)
+		m.ExpireAfterDays = value.NewWhole(*rule.Condition.Age)
 		m.ExpirePrefixes = value.SetOf(rule.Condition.MatchesPrefix)
 	}
-	m.AbortIncompleteUploadDays = types.Int64Value(0)
+	m.AbortIncompleteUploadDays = value.NewWhole(0)
 	if rule := abortRule(rules); rule != nil {
-		m.AbortIncompleteUploadDays = types.Int64PointerValue(rule.Condition.Age)
+		m.AbortIncompleteUploadDays = value.NewWhole(*rule.Condition.Age)
 	}
 }
 

@@ -25,9 +25,9 @@ type Model struct {
 	HierarchicalNamespace     types.Bool     `tfsdk:"hierarchical_namespace"`
 	Versioning                types.Bool     `tfsdk:"versioning"`
 	SoftDeleteRetention       value.Duration `tfsdk:"soft_delete_retention"`
-	ExpireAfterDays           types.Int64    `tfsdk:"expire_after_days"`
+	ExpireAfterDays           value.Whole    `tfsdk:"expire_after_days"`
 	ExpirePrefixes            types.Set      `tfsdk:"expire_prefixes"`
-	AbortIncompleteUploadDays types.Int64    `tfsdk:"abort_incomplete_upload_days"`
+	AbortIncompleteUploadDays value.Whole    `tfsdk:"abort_incomplete_upload_days"`
 	KMSKeyName                types.String   `tfsdk:"kms_key_name"`
 	Readers                   types.Set      `tfsdk:"readers"`
 	Writers                   types.Set      `tfsdk:"writers"`
@@ -47,8 +47,8 @@ func blank(ctx context.Context, name string) Model {
 	return Model{
 		ID: types.StringNull(), Name: types.StringValue(name), Project: types.StringNull(), Location: value.NewLocationNull(),
 		StorageClass: types.StringNull(), HierarchicalNamespace: types.BoolNull(), Versioning: types.BoolNull(),
-		SoftDeleteRetention: value.NewDurationNull(), ExpireAfterDays: types.Int64Null(), ExpirePrefixes: types.SetNull(types.StringType),
-		AbortIncompleteUploadDays: types.Int64Null(), KMSKeyName: types.StringNull(), Readers: types.SetNull(types.StringType), Writers: types.SetNull(types.StringType),
+		SoftDeleteRetention: value.NewDurationNull(), ExpireAfterDays: value.NewWholeNull(), ExpirePrefixes: types.SetNull(types.StringType),
+		AbortIncompleteUploadDays: value.NewWholeNull(), KMSKeyName: types.StringNull(), Readers: types.SetNull(types.StringType), Writers: types.SetNull(types.StringType),
 		Labels: types.MapNull(types.StringType), TerraformLabels: types.MapNull(types.StringType),
 		EffectiveLabels: types.MapNull(types.StringType), UniformBucketLevelAccess: types.BoolNull(), PublicAccessPrevention: types.StringNull(),
 		ForceDestroy: types.BoolNull(), URL: types.StringNull(), TimeCreated: types.StringNull(),

@@ -72,6 +72,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"expire_after_days": schema.Int64Attribute{
 				MarkdownDescription: "Delete objects below `expire_prefixes` this many days after they were written, 1 or more. The platform does it within about a day of that. Only together with `expire_prefixes`. Default: objects do not expire.",
+				CustomType:          value.WholeType{},
 				Optional:            true,
 				Validators:          []validator.Int64{days{least: 1, why: "Write 1 or more, or take expire_after_days and expire_prefixes out for no expiry."}},
 			},
@@ -85,6 +86,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"abort_incomplete_upload_days": schema.Int64Attribute{
 				MarkdownDescription: fmt.Sprintf("Remove the parts of interrupted multipart uploads after this many days, so that they are not billed for ever. `0` keeps them. Default: `%d`.", defaultAbortDays),
+				CustomType:          value.WholeType{},
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultAbortDays),
 				Validators: []validator.Int64{days{least: 0, why: "Write 0 to keep the parts of interrupted uploads."}},
 			},
