@@ -17,6 +17,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/refusal"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 )
 
@@ -86,7 +87,7 @@ func (r *Resource) make(ctx context.Context, plan *Model, diagnostics *diag.Diag
 		r.taken(plan, err, found != nil, diagnostics)
 		return nil
 	case !gcp.IsAmbiguous(err):
-		refuse(diagnostics, "Cannot create the bucket", err)
+		refuse(plan, diagnostics, "Cannot create the bucket", err)
 		return nil
 	case !absent:
 		diags.Error(diagnostics, path.Root("name"), "Cannot create the bucket", err, importHint(plan, "If the bucket was made after all"))
@@ -122,13 +123,9 @@ func (r *Resource) settle(ctx context.Context, plan *Model, want *storage.Bucket
 }
 
 // refuse adds the error of a write that the API refused, at the attribute that it is about as far as the text tells.
-func refuse(diagnostics *diag.Diagnostics, summary string, err error) {
-	if e, ok := gcp.AsError(err); ok && strings.Contains(e.Message, "Cloud KMS") {
-		diags.Error(diagnostics, path.Root("kms_key_name"), summary, err, "The Cloud Storage service agent of the bucket's project, service-PROJECT_NUMBER@gs-project-accounts.iam.gserviceaccount.com, "+
-			"needs roles/cloudkms.cryptoKeyEncrypterDecrypter on the key, which must exist, be enabled and be in the bucket's location.")
-		return
-	}
-	diags.Error(diagnostics, path.Root("name"), summary, err, "")
+func refuse(plan *Model, diagnostics *diag.Diagnostics, summary string, err error) {
+	about := &refusal.Subject{Project: plan.Project.ValueString(), Location: plan.Location.Canonical(), Bucket: plan.Name.ValueString()}
+	refusal.Error(diagnostics, refusal.At(err, about, path.Root("name")), summary, err, "", about)
 }
 
 // asAsked reports whether the bucket is as a create just made it.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/refusal"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
@@ -213,7 +214,8 @@ func report(outcomes []outcome, summary, verb, hint string, diagnostics *diag.Di
 		}
 		for _, s := range shares {
 			if s.role == o.grant.Role {
-				diags.Error(diagnostics, path.Root(s.attribute), summary, o.err, verb+strings.Join(reasons[o.err.Error()], ", ")+". "+hint)
+				about := &refusal.Subject{Bucket: strings.TrimPrefix(o.grant.Resource, "projects/_/buckets/")}
+				refusal.Error(diagnostics, path.Root(s.attribute), summary, o.err, verb+strings.Join(reasons[o.err.Error()], ", ")+". "+hint, about)
 			}
 		}
 		reasons[o.err.Error()] = nil

@@ -70,7 +70,7 @@ func (r *Resource) change(ctx context.Context, plan, state *Model, diagnostics *
 			continue // somebody changed it in between: look again
 		}
 		if err != nil {
-			refuse(diagnostics, "Cannot change the bucket", err)
+			refuse(plan, diagnostics, "Cannot change the bucket", err)
 			return nil
 		}
 		read, err := r.data.Client.GetBucket(ctx, name)

@@ -76,7 +76,7 @@ func (w *work) reportAccount(err error) {
 	if errors.As(err, &foreign) {
 		hint = foreign.hint()
 	} else if gcp.IsPermissionDenied(err) {
-		hint = "Terraform needs the role roles/iam.serviceAccountAdmin in the project to make an account for the job. Or name an existing one in service_account."
+		hint = "With an existing account in service_account, none is made. To make one needs the role roles/iam.serviceAccountAdmin in the project."
 	}
 	w.fail("service_account_id", "Cannot make the job's service account", err, hint)
 }

@@ -296,14 +296,14 @@ func TestAccOperationErrors(t *testing.T) {
 			Steps:                    []resource.TestStep{{Config: w.config(""), ExpectError: words(expect)}},
 		}
 	}
-	resource.Test(t, tf("us-docker.pkg.dev/p/r/train:1 could not be read: give Cloud Run's service agent of project "+w.job.Project+" the role roles/artifactregistry.reader"))
+	resource.Test(t, tf("us-docker.pkg.dev/p/r/train:1 could not be read. Cloud Run gets images with its service agent"))
 	fault.Remove()
 	w.empty()
 
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Operation: &faults.OperationFault{Status: status.New(codes.Internal,
 		"spec.template.spec.containers[0].env[0].value_from.secret_key_ref.name: Permission denied on secret: projects/1/secrets/s/versions/latest for Revision service account "+w.email()+".")}})
 	since := acctest.Since(w.e)
-	w.apply(w.config("")).Fails("Give " + w.email() + " the role roles/secretmanager.secretAccessor on the secret projects/1/secrets/s/versions/latest.")
+	w.apply(w.config("")).Fails("Give " + w.email() + " the role roles/secretmanager.secretAccessor on the secret s:")
 	equal(t, "creates", since.Count(acctest.CreateJob), 1)
 	equal(t, "uid in the state", w.tf.State().Attribute(address, "uid"), w.live().GetUid()) // cases 26, 28: the job exists
 	w.tf.Apply().Succeeds()

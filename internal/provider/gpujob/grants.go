@@ -149,7 +149,7 @@ func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, gr
 				"Nothing was written. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
 			return false
 		case err != nil && !gcp.IsPermissionDenied(err):
-			diags.Error(w.diags, p.at, "Cannot look at the bucket", err, "Nothing was written.")
+			w.explain(plan, p.at, "Cannot look at the bucket", err, "Nothing was written.")
 			return false
 		}
 	}
@@ -169,7 +169,7 @@ func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path) bool {
 	}
 	held, err := w.r.data.Client.Permissions(ctx, g.Resource, rights)
 	if err != nil {
-		diags.Error(w.diags, at, "Cannot look at the "+kind, err, "Nothing was written.")
+		w.explain(&w.state, at, "Cannot look at the "+kind, err, "Nothing was written.")
 		return false
 	}
 	var missing []string
@@ -217,7 +217,7 @@ func (w *work) give(ctx context.Context, plan *Model, grants []gcp.Grant) bool {
 			w.save(ctx)
 		}
 		if err != nil {
-			diags.Error(w.diags, plan.blame(ctx, g), "Cannot grant a role", err, fmt.Sprintf("%s was to have %s on %s.", g.Member, g.Role, g.Resource))
+			w.explain(plan, plan.blame(ctx, g), "Cannot grant a role", err, fmt.Sprintf("%s was to have %s on %s.", g.Member, g.Role, g.Resource))
 			return false
 		}
 	}

@@ -185,6 +185,15 @@ func Error(d *diag.Diagnostics, p path.Path, summary string, err error, hint str
 	diags.Explained(d, p, summary+": "+x.Title, err, x.paragraphs(hint)...)
 }
 
+// At returns the attribute that Google's text blames, or the other one where it
+// blames none.
+func At(err error, about *Subject, otherwise path.Path) path.Path {
+	if x, ok := Explain(err, about); ok && !x.At.Equal(path.Empty()) {
+		return x.At
+	}
+	return otherwise
+}
+
 func (x Explanation) paragraphs(hint string) []string {
 	var out []string
 	for _, s := range []string{x.What, x.Next, hint} {

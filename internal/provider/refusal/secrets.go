@@ -183,7 +183,7 @@ func common(all []path.Path) path.Path {
 	}
 	at := all[0]
 	for _, p := range all[1:] {
-		for len(at.Steps()) > len(p.Steps()) || !p.Steps()[:len(at.Steps())].Equal(at.Steps()) {
+		for len(at.Steps()) > 0 && !begins(p, at) {
 			at = at.ParentPath()
 		}
 	}
@@ -191,4 +191,10 @@ func common(all []path.Path) path.Path {
 		return path.Empty()
 	}
 	return at
+}
+
+// begins tells whether a path begins with all steps of another.
+func begins(p, with path.Path) bool {
+	n := len(with.Steps())
+	return len(p.Steps()) >= n && p.Steps()[:n].Equal(with.Steps())
 }

@@ -77,11 +77,12 @@ var storageRules = []rule{
 			What: "Cloud Storage has no location of this name.", Next: "Write a region such as \"us-central1\", best that of the job. All: https://cloud.google.com/storage/docs/locations",
 		}
 	}),
-	on(`(?i)Permission denied on Cloud KMS key`, func(s *Subject, _ string, _ []string) Explanation {
+	on(`(?i)Cloud KMS`, func(s *Subject, _ string, _ []string) Explanation {
 		return Explanation{
-			Kind: Key, Title: "the encryption key cannot be used",
-			What: "Cloud Storage encrypts with its own account in " + s.project() + ", and that one may not use the key.",
-			Next: "Give it the right to:" + command("gcloud storage service-agent --project=%s --authorize-cmek=KEY", s.projectID()),
+			Kind: Key, Title: "the encryption key cannot be used", At: path.Root("kms_key_name"),
+			What: "Cloud Storage encrypts with its own service agent in " + s.project() + ", service-PROJECT_NUMBER@gs-project-accounts.iam.gserviceaccount.com. It may not use the key, or the key does not exist, is disabled or is not in the bucket's location.",
+			Next: "Give the agent the role roles/cloudkms.cryptoKeyEncrypterDecrypter on the key, which this does:" +
+				command("gcloud storage service-agent --project=%s --authorize-cmek=KEY", s.projectID()),
 		}
 	}),
 }

@@ -199,7 +199,7 @@ var samples = []sample{
 	{title: "hierarchical namespace and access", code: codes.InvalidArgument, kind: refusal.Value, at: "hierarchical_namespace", text: "Hierarchical namespace buckets must use uniform bucket-level access."},
 	{title: "hierarchical namespace and versioning", code: codes.InvalidArgument, kind: refusal.Value, at: "hierarchical_namespace", text: "Versioning is not supported for hierarchical namespace buckets.", says: []string{"exclude each other"}},
 	{title: "location of a bucket", code: codes.InvalidArgument, kind: refusal.Value, at: "location", text: "The specified location constraint is not valid.", says: []string{"cloud.google.com/storage/docs/locations"}},
-	{title: "key of a bucket", code: codes.PermissionDenied, kind: refusal.Key, text: "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been authorized to use this key.", says: []string{"--authorize-cmek=KEY"}},
+	{title: "key of a bucket", code: codes.PermissionDenied, kind: refusal.Key, at: "kms_key_name", text: "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been authorized to use this key.", says: []string{"--authorize-cmek=KEY"}},
 
 	{title: "a text that is not known", code: codes.InvalidArgument, text: "The moon is in the wrong phase.", says: []string{"does not know this text"}, not: []string{"quota", "role"}},
 	{title: "a text that is not known, at a field", code: codes.InvalidArgument, at: "task_timeout", text: "template.template.timeout: must be between 1s and 604800s.", says: []string{"does not know this text"}},
