@@ -338,6 +338,7 @@ func TestAccDrift(t *testing.T) {
 	config := bucketConfig(e, name, `
   hierarchical_namespace = false
   labels                 = { team = "ml" }
+  kms_key_name           = "`+keyIn("us-central1")+`"
 `)
 	tf.Write(config)
 	tf.Apply().Succeeds()
@@ -347,7 +348,9 @@ func TestAccDrift(t *testing.T) {
 		Labels:           map[string]string{"team": "stolen"},
 		Versioning:       &storage.BucketVersioning{Enabled: true},
 		SoftDeletePolicy: &storage.BucketSoftDeletePolicy{RetentionDurationSeconds: 604800},
-		IamConfiguration: &storage.BucketIamConfiguration{PublicAccessPrevention: "inherited"},
+		IamConfiguration: &storage.BucketIamConfiguration{PublicAccessPrevention: "inherited",
+			UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{ForceSendFields: []string{"Enabled"}}},
+		NullFields: []string{"Encryption"},
 		Lifecycle: &storage.BucketLifecycle{Rule: []*storage.BucketLifecycleRule{{
 			Action: &storage.BucketLifecycleRuleAction{Type: "Delete"}, Condition: &storage.BucketLifecycleRuleCondition{Age: &day, MatchesPrefix: []string{"newest/"}},
 		}}},
@@ -356,11 +359,11 @@ func TestAccDrift(t *testing.T) {
 	if p.Actions(address) != "update" {
 		t.Fatalf("planned %q:\n%s", p.Actions(address), p.Output())
 	}
-	p.Says(`"inherited" -> "enforced"`, `"COLDLINE" -> "STANDARD"`, `"168h" -> "0s"`, `"stolen" -> "ml"`)
+	p.Says(`"inherited" -> "enforced"`, `"COLDLINE" -> "STANDARD"`, `"168h" -> "0s"`, `"stolen" -> "ml"`, `+ kms_key_name`, "uniform_bucket_level_access = false -> true")
 	tf.Apply().Succeeds()
 	tf.Plan().IsEmpty()
 	b := getBucket(t, other, name)
-	if b.IamConfiguration.PublicAccessPrevention != "enforced" || b.StorageClass != "STANDARD" || b.Versioning.Enabled || len(b.Lifecycle.Rule) != 1 {
+	if b.IamConfiguration.PublicAccessPrevention != "enforced" || !b.IamConfiguration.UniformBucketLevelAccess.Enabled || b.Encryption.DefaultKmsKeyName != keyIn("us-central1") || b.StorageClass != "STANDARD" || b.Versioning.Enabled || len(b.Lifecycle.Rule) != 1 {
 		t.Errorf("got %+v", b)
 	}
 }

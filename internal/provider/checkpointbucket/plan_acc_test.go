@@ -50,7 +50,7 @@ func TestAccUnknownValues(t *testing.T) {
 	tf := acctest.CLI(t, e)
 	tf.Write(acctest.ProviderConfig(e) + `
 resource "terraform_data" "late" {
-  input = { name = "ckpt-late", location = "us-east4", label = "ml", hns = false, days = 5, retention = "168h" }
+  input = { name = "ckpt-late", location = "us-east4", label = "ml", hns = false, days = 5, retention = "168h", key = "` + keyIn("us-east4") + `", reader = "` + ann + `" }
 }
 resource "resilientjob_checkpoint_bucket" "test" {
   name                   = terraform_data.late.output.name
@@ -61,6 +61,8 @@ resource "resilientjob_checkpoint_bucket" "test" {
   expire_after_days      = terraform_data.late.output.days
   expire_prefixes        = ["${terraform_data.late.output.label}/"]
   labels                 = { team = terraform_data.late.output.label }
+  kms_key_name           = terraform_data.late.output.key
+  readers                = [terraform_data.late.output.reader]
 }
 `)
 	tf.Apply().Succeeds()

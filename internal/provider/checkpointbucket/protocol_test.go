@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,6 +180,45 @@ func TestLabels(t *testing.T) {
 	// All labels go away: what others added stays.
 	patchBucket(t, other, name, &storage.Bucket{Labels: m{"theirs": ""}})
 	step(nil, nil, `{"labels": {"team": null, "foreign": null}}`, nil, m{}, m{"theirs": ""})
+}
+
+// What a plan leaves open: what the API gives out, and what a change of labels makes of them all. Everything else is known, and everything
+// has a value afterwards (cases 122, 124).
+func TestOpenValues(t *testing.T) {
+	t.Parallel()
+	e := acctest.Emulator(t)
+	s := newServer(t, e)
+	open := func(l *life, set attrs) string {
+		t.Helper()
+		set["name"] = "ckpt-open"
+		p := s.plan(l, s.config(set))
+		s.check(nil, p.Diagnostics)
+		var out []string
+		for attribute, v := range s.attributes(s.value(p.PlannedState)) {
+			if !v.IsFullyKnown() {
+				out = append(out, attribute)
+			}
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	}
+	if got := open(s.none(), attrs{"labels": map[string]string{"a": "b"}}); got != "effective_labels time_created" {
+		t.Errorf("create leaves open %s", got)
+	}
+	l := s.apply(s.none(), s.config(attrs{"name": "ckpt-open"}))
+	for attribute, v := range s.attributes(l.state) {
+		if !v.IsFullyKnown() {
+			t.Errorf("%s is not known after create", attribute)
+		}
+	}
+	for want, set := range map[string]attrs{
+		"effective_labels": {"labels": map[string]string{"a": "b"}},
+		"":                 {"storage_class": "NEARLINE", "readers": []string{ann}, "kms_key_name": keyIn("us-central1"), "force_destroy": true},
+	} {
+		if got := open(l, set); got != want {
+			t.Errorf("%v leaves open %q, want %q", set, got, want)
+		}
+	}
 }
 
 // The provider's project, when it changes, moves a bucket only where the state knows another one; the region likewise.

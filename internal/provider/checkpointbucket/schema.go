@@ -49,9 +49,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		Attributes: map[string]schema.Attribute{
 			"name":     placement.Name("bucket", "Name of the bucket, unique in the world: 3 to 63 lower-case letters, digits, `-`, `_` and `.`.", resourcename.CheckBucket),
 			"project":  placement.Project("bucket"),
-			"location": placement.Location("bucket", "Location of the bucket, best the region of the jobs that use it. Upper and lower case are the same."),
+			"location": placement.Location("bucket", "Location of the bucket, such as `us-central1` or `EU`; best the region of the jobs that use it. Upper and lower case are the same."),
 			"storage_class": schema.StringAttribute{
-				MarkdownDescription: fmt.Sprintf("Storage class of new objects. The colder classes bill a minimum time for each object, also for one that is overwritten. Default: `%q`.", defaultStorageClass),
+				MarkdownDescription: fmt.Sprintf("Storage class of new objects, such as `STANDARD` or `NEARLINE`. The colder classes bill a minimum time for each object, also for one that is overwritten. Default: `%q`.", defaultStorageClass),
 				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultStorageClass),
 				Validators: []validator.String{value.Parses("a storage class such as \"STANDARD\"", "Invalid storage class", checkStorageClass)},
 			},
@@ -135,7 +135,7 @@ func membersAttribute(who string, s share) schema.SetAttribute {
 	return schema.SetAttribute{
 		MarkdownDescription: who + ": each is granted `" + s.role + "` on the bucket. Written with their type, such as `user:ann@example.com`, `group:ml@example.com`, `domain:example.com` or " +
 			"`serviceAccount:trainer@my-project.iam.gserviceaccount.com`; upper and lower case are the same. Public members (`allUsers`, `allAuthenticatedUsers`) are refused. " +
-			"Other grants on the bucket stay as they are. A member that had the role before keeps it when it is taken out here; one that lost it is granted it again. " +
+			"Other grants on the bucket stay as they are, and an import takes none of them over. A member that had the role before is not granted it again, and keeps it when it is taken out here. " +
 			"A member may stand in `readers` and in `writers`. A job's own account needs no entry: `resilientjob_gpu_job` grants what it needs. Default: none.",
 		ElementType: types.StringType, Optional: true,
 		Validators: []validator.Set{each{description: "members of an IAM policy", summary: "Invalid member", check: checkMember}},
