@@ -13,7 +13,11 @@
 //	execution/        resilientjob_execution, resource and data source
 //	providerdata/     what the configured provider hands to all of them
 //	resourcename/     Google's names: parsing, short forms, rules
-//	value/            durations, quantities and locations: values with several spellings
+//	placement/        name, project and location of a resource, and when it moves
+//	labels/           labels, terraform_labels and effective_labels
+//	managedmap/       maps of which only the configured keys are managed
+//	timelimits/       the attribute timeouts
+//	value/            durations, quantities, locations, whole numbers: values with several spellings, and conversions
 //	diags/            an API's error as one diagnostic
 //
 // It may import the noun rooms, the small shared rooms and gcp. Its main rule:

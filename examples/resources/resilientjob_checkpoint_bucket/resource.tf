@@ -7,6 +7,9 @@ resource "resilientjob_checkpoint_bucket" "checkpoints" {
   expire_after_days = 30
   expire_prefixes   = ["finished/"]
 
+  # Beside the job's own account, which the job grants what it needs.
+  readers = ["group:research@example.com"]
+
   labels = {
     team = "research"
   }
