@@ -33,17 +33,7 @@ func TestForeignChanges(t *testing.T) {
 		"expire_after_days": 7, "expire_prefixes": []string{"scratch/"}, "location": "US-Central1", "soft_delete_retention": "10080m"}
 	config := s.config(plain)
 	l := s.apply(s.none(), config)
-	for what, body := range map[string]string{
-		"a label":                    `{"labels": {"owner": "somebody", "goog-x": ""}}`,
-		"who pays":                   `{"billing": {"requesterPays": true}}`,
-		"cors":                       `{"cors": [{"origin": ["*"], "method": ["GET"], "maxAgeSeconds": 60}]}`,
-		"a website":                  `{"website": {"mainPageSuffix": "index.html"}}`,
-		"logging":                    `{"logging": {"logBucket": "logs", "logObjectPrefix": "p"}}`,
-		"a retention policy":         `{"retentionPolicy": {"retentionPeriod": "60"}}`,
-		"holds":                      `{"defaultEventBasedHold": true}`,
-		"which encryption may be":    `{"encryption": {"customerSuppliedEncryptionEnforcementConfig": {"restrictionMode": "FullyRestricted"}}}`,
-		"rules with more conditions": `{"lifecycle": {"rule": [` + strings.Join(append(foreignRules, ourRules...), ",") + `]}}`,
-	} {
+	for what, body := range foreignSettings {
 		t.Logf("others change %s", what)
 		send(t, e, "PATCH", at, body)
 		l = s.read(l)
@@ -61,8 +51,25 @@ func TestForeignChanges(t *testing.T) {
 	l = s.apply(l, s.config(set))
 	s.unchanged(s.read(l), s.config(set))
 	l = s.apply(s.read(l), config) // the key goes away again
-	after := rawBucket(t, e, name)
-	for _, field := range []string{"billing", "cors", "website", "logging", "retentionPolicy", "defaultEventBasedHold", "encryption", "lifecycle", "labels", "iamConfiguration", "storageClass", "location"} {
+	wantSame(t, before, rawBucket(t, e, name), "labels", "storageClass")
+	wantPolicy(t, e, name, viewer, ann, eve)
+	s.unchanged(s.read(l), config)
+
+	// So does an update of a bucket that was imported.
+	set = attrs{"name": name, "hierarchical_namespace": false, "labels": map[string]string{"team": "ml", "owner": "somebody"}, "storage_class": "ARCHIVE", "kms_key_name": keyIn("us-central1"),
+		"expire_after_days": 8, "expire_prefixes": []string{"scratch/"}}
+	l = s.apply(s.imported(name, name), s.config(set))
+	s.unchanged(s.read(l), s.config(set))
+	set["expire_after_days"], set["kms_key_name"] = 7, nil
+	l = s.apply(s.read(l), s.config(set))
+	wantSame(t, before, rawBucket(t, e, name), "labels")
+	wantPolicy(t, e, name, viewer, ann, eve)
+}
+
+// wantSame compares what others have set on a bucket.
+func wantSame(t *testing.T, before, after map[string]any, more ...string) {
+	t.Helper()
+	for _, field := range append(more, "billing", "cors", "website", "logging", "retentionPolicy", "defaultEventBasedHold", "encryption", "lifecycle", "iamConfiguration", "location") {
 		if before[field] == nil {
 			t.Errorf("%s is not there", field)
 		}
@@ -70,8 +77,19 @@ func TestForeignChanges(t *testing.T) {
 			t.Errorf("%s was changed:\n%s", field, d)
 		}
 	}
-	wantPolicy(t, e, name, viewer, ann, eve)
-	s.unchanged(s.read(l), config)
+}
+
+// foreignSettings are changes that concern nothing of this resource.
+var foreignSettings = map[string]string{
+	"a label":                    `{"labels": {"owner": "somebody", "goog-x": ""}}`,
+	"who pays":                   `{"billing": {"requesterPays": true}}`,
+	"cors":                       `{"cors": [{"origin": ["*"], "method": ["GET"], "maxAgeSeconds": 60}]}`,
+	"a website":                  `{"website": {"mainPageSuffix": "index.html"}}`,
+	"logging":                    `{"logging": {"logBucket": "logs", "logObjectPrefix": "p"}}`,
+	"a retention policy":         `{"retentionPolicy": {"retentionPeriod": "60"}}`,
+	"holds":                      `{"defaultEventBasedHold": true}`,
+	"which encryption may be":    `{"encryption": {"customerSuppliedEncryptionEnforcementConfig": {"restrictionMode": "FullyRestricted"}}}`,
+	"rules with more conditions": `{"lifecycle": {"rule": [` + strings.Join(append(foreignRules, ourRules...), ",") + `]}}`,
 }
 
 // foreignRules are lifecycle rules that no attribute stands for.
