@@ -69,9 +69,8 @@ func TestRules(t *testing.T) {
 				none(t, "validation of "+name, validated)
 				none(t, "plan of "+name, planned)
 			}
-			if v, ok := c.right.(map[string]any); ok && len(v) == 1 && c.at != "checkpoint" && c.at != "secret_env" {
-				// One unknown value in a map that is known. (In secret_env the framework
-				// itself misses the required attribute of an object that is unknown.)
+			if v, ok := c.right.(map[string]any); ok && len(v) == 1 && c.at != "checkpoint" {
+				// One unknown value in a map that is known.
 				for k := range v {
 					validated, planned = said(local, attributes{k: notKnown{}})
 					none(t, "validation of an unknown value", validated)

@@ -5,6 +5,7 @@ package gpujob
 
 import (
 	"context"
+	"fmt"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -38,8 +39,8 @@ func secretEnvAttribute() schema.MapNestedAttribute {
 		MarkdownDescription: "Environment variables whose values are secrets of Secret Manager, read when a task starts. A name stands in `env` or here, not in both.",
 		Optional:            true,
 		Validators:          []validator.Map{environment{}},
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"secret":  secretAttribute(),
+		NestedObject: schema.NestedAttributeObject{Validators: []validator.Object{namesSecret{}}, Attributes: map[string]schema.Attribute{
+			"secret":  namedSecretAttribute(),
 			"version": versionAttribute(),
 			"grant":   secretGrantAttribute(),
 		}},
@@ -51,6 +52,30 @@ func secretAttribute() schema.StringAttribute {
 		MarkdownDescription: "The secret: its name, or `projects/PROJECT/secrets/NAME` for one of another project. It must exist before the job.",
 		Required:            true,
 		Validators:          []validator.String{value.Parses("a secret", "Invalid secret", resourcename.CheckSecret)},
+	}
+}
+
+// namedSecretAttribute is secretAttribute in an element of a map, where the
+// framework takes a required attribute of an element that is not known yet for a
+// missing one. namesSecret requires it instead.
+func namedSecretAttribute() schema.StringAttribute {
+	a := secretAttribute()
+	a.MarkdownDescription = "Required. " + a.MarkdownDescription
+	a.Required, a.Optional = false, true
+	return a
+}
+
+// namesSecret requires the attribute secret.
+type namesSecret struct{}
+
+func (namesSecret) Description(context.Context) string { return "a secret is named" }
+
+func (v namesSecret) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (namesSecret) ValidateObject(_ context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
+	if value.Known(req.ConfigValue) && req.ConfigValue.Attributes()["secret"].IsNull() {
+		resp.Diagnostics.AddAttributeError(req.Path.AtName("secret"), "Secret is missing", fmt.Sprintf(
+			"%s names no secret. Write its name, such as secret = \"api-token\".", req.Path))
 	}
 }
 
