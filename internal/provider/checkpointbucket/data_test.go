@@ -237,3 +237,39 @@ func TestTwoExpireRules(t *testing.T) {
 		t.Errorf("got %v", ruleTexts(got))
 	}
 }
+
+// A bucket whose create was not answered is adopted only when nothing about it differs from what was asked for.
+func TestAsAsked(t *testing.T) {
+	t.Parallel()
+	want := &storage.Bucket{Location: "us-central1", StorageClass: "STANDARD", IamConfiguration: expandAccess(), Labels: map[string]string{"a": "b"},
+		Encryption: &storage.BucketEncryption{DefaultKmsKeyName: "k"}, SoftDeletePolicy: &storage.BucketSoftDeletePolicy{}}
+	made := func(change func(*storage.Bucket)) *storage.Bucket {
+		b := *want
+		b.Location, b.Metageneration = "US-CENTRAL1", 1
+		change(&b)
+		return &b
+	}
+	if !asAsked(made(func(*storage.Bucket) {}), want) {
+		t.Error("the bucket that was asked for is not adopted")
+	}
+	for what, change := range map[string]func(*storage.Bucket){
+		"location": func(b *storage.Bucket) { b.Location = "EU" },
+		"class":    func(b *storage.Bucket) { b.StorageClass = "NEARLINE" },
+		"key":      func(b *storage.Bucket) { b.Encryption = nil },
+		"labels":   func(b *storage.Bucket) { b.Labels = nil },
+		"soft delete": func(b *storage.Bucket) {
+			b.SoftDeletePolicy = &storage.BucketSoftDeletePolicy{RetentionDurationSeconds: 604800}
+		},
+		"namespace":  func(b *storage.Bucket) { b.HierarchicalNamespace = &storage.BucketHierarchicalNamespace{Enabled: true} },
+		"versioning": func(b *storage.Bucket) { b.Versioning = &storage.BucketVersioning{Enabled: true} },
+		"access":     func(b *storage.Bucket) { b.IamConfiguration = nil },
+		"rules": func(b *storage.Bucket) {
+			b.Lifecycle = &storage.BucketLifecycle{Rule: expandRules(&Model{AbortIncompleteUploadDays: value.NewWhole(1)})}
+		},
+		"changed before": func(b *storage.Bucket) { b.Metageneration = 2 },
+	} {
+		if asAsked(made(change), want) {
+			t.Errorf("a bucket with another %s is adopted", what)
+		}
+	}
+}
