@@ -5,6 +5,7 @@ package checkpointbucket_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -114,5 +115,35 @@ func TestMoveSays(t *testing.T) {
 		if got := diags[0].Summary + ": " + diags[0].Detail; !strings.Contains(got, c.says) {
 			t.Errorf("it says %q, want %q", got, c.says)
 		}
+	}
+}
+
+// What only the provider knows comes over: which labels are managed, by the block and by default, whether a destroy empties the bucket, how
+// long things may take.
+func TestMoveKeepsWhatNoAPIKnows(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, acctest.Emulator(t))
+	moved, diags := s.move("registry.terraform.io/hashicorp/google", "google_storage_bucket", 4, `{"id": "b-1", "name": "b-1", "location": "EU", "project": "p-1234", "force_destroy": true,
+		"labels": {"own": "1"}, "terraform_labels": {"own": "1", "default": "1", "goog-terraform-provisioned": "true"},
+		"effective_labels": {"own": "1", "default": "1", "goog-terraform-provisioned": "true", "others": "1"}, "timeouts": {"create": "5m", "read": null, "update": null}}`)
+	s.check(nil, diags)
+	for attribute, want := range map[string]map[string]string{
+		"labels": {"own": "1"}, "terraform_labels": {"own": "1", "default": "1"},
+		"effective_labels": {"own": "1", "default": "1", "goog-terraform-provisioned": "true", "others": "1"},
+	} {
+		if got := s.texts(moved.state, attribute); !maps.Equal(got, want) {
+			t.Errorf("%s is %v, want %v", attribute, got, want)
+		}
+	}
+	attributes := s.attributes(moved.state)
+	var force bool
+	if err := attributes["force_destroy"].As(&force); err != nil || !force {
+		t.Errorf("force_destroy is %v, %v", force, err)
+	}
+	if got := s.text(attributes["timeouts"], "create"); got != "5m" {
+		t.Errorf("timeouts.create is %q", got)
+	}
+	if got := s.text(moved.state, "project"); got != "p-1234" {
+		t.Errorf("project is %q", got)
 	}
 }

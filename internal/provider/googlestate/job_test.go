@@ -105,7 +105,7 @@ func TestReadJobOf2022(t *testing.T) {
 	sameJob(t, j.Live, &runpb.Job{
 		Name: "projects/my-project/locations/us-central1/jobs/old", Uid: "5a1d7c9e-6a2b-4f0c-9d2e-3b1f4c5d6e7f",
 		Labels: map[string]string{"app": "old", "goog-managed": "yes"}, LaunchStage: api.LaunchStage_GA,
-		Template: &runpb.ExecutionTemplate{TaskCount: 1, Template: &runpb.TaskTemplate{
+		Template: &runpb.ExecutionTemplate{TaskCount: 1, Labels: map[string]string{"app": "old"}, Template: &runpb.TaskTemplate{
 			Containers: []*runpb.Container{{
 				Image: "gcr.io/my-project/old", Env: []*runpb.EnvVar{{Name: "A", Values: &runpb.EnvVar_Value{Value: "b"}}},
 				Resources: &runpb.ResourceRequirements{Limits: map[string]string{"cpu": "1000m", "memory": "512Mi"}},

@@ -93,29 +93,15 @@ func (r *Resource) importable(diagnostics *diag.Diagnostics) bool {
 // adopt makes a model of a job that somebody else made. What the schema cannot
 // hold is an error that names it: an update would destroy it, or keep it unseen.
 func (r *Resource) adopt(ctx context.Context, job resourcename.Job, live *runpb.Job, diagnostics *diag.Diagnostics) (Model, bool) {
-	task := live.GetTemplate().GetTemplate()
-	if n := len(task.GetContainers()); n != 1 {
-		var names []string
-		for _, c := range task.GetContainers() {
-			names = append(names, fmt.Sprintf("%q", c.GetName()))
-		}
+	if what := lost(live.GetTemplate().GetTemplate()); len(what) > 0 {
 		diagnostics.AddError("Job cannot be imported", fmt.Sprintf(
-			"%s has %d containers (%s), and this resource holds jobs with one. Manage it with another resource, or take the sidecars out first.", job, n, strings.Join(names, ", ")))
-		return Model{}, false
-	}
-	if !held(job, task, diagnostics) {
+			"%s has what this resource cannot hold: %s. Change the job first, or manage it with another resource.", job, strings.Join(what, "; ")))
 		return Model{}, false
 	}
 	m := blank(job)
-	hint := importedCheckpoint(ctx, task, task.GetContainers()[0], diagnostics)
-	m.Checkpoint = hint.object(ctx, diagnostics)
 	m.Labels, m.TerraformLabels = labels.Import(r.data, live.GetLabels())
 	m.Annotations = managedmap.Import(live.GetAnnotations(), func(k, _ string) bool { return value.SystemNamespace(k) != "" })
-	m = flatten(ctx, live, &m, diagnostics)
-	if need := stageToSend(ctx, &m, 0); stageRank(live.GetLaunchStage()) > stageRank(need) {
-		// More than the schema's features need: something else does.
-		m.LaunchStage = types.StringValue(live.GetLaunchStage().String())
-	}
+	m = adopted(ctx, live, &m, diagnostics)
 	if diagnostics.HasError() || !r.importAccount(ctx, &m, diagnostics) {
 		return Model{}, false
 	}
@@ -123,20 +109,36 @@ func (r *Resource) adopt(ctx context.Context, job resourcename.Job, live *runpb.
 	return m, !diagnostics.HasError()
 }
 
-// held makes sure that the schema can hold every volume. It warns of what stays
-// as it is and is not shown.
-func held(job resourcename.Job, task *runpb.TaskTemplate, diagnostics *diag.Diagnostics) bool {
-	var lost []string
+// adopted returns m with everything that the job itself says, and the volume
+// that is its checkpoint. m says which labels and annotations are managed.
+func adopted(ctx context.Context, live *runpb.Job, m *Model, diagnostics *diag.Diagnostics) Model {
+	task := live.GetTemplate().GetTemplate()
+	m.Checkpoint = importedCheckpoint(ctx, task, task.GetContainers()[0], diagnostics).object(ctx, diagnostics)
+	out := flatten(ctx, live, m, diagnostics)
+	if need := stageToSend(ctx, &out, 0); stageRank(live.GetLaunchStage()) > stageRank(need) {
+		// More than the schema's features need: something else does.
+		out.LaunchStage = types.StringValue(live.GetLaunchStage().String())
+	}
+	return out
+}
+
+// lost says what of a job that somebody else made the schema cannot hold. A
+// task of which nothing is lost has one container.
+func lost(task *runpb.TaskTemplate) []string {
+	if n := len(task.GetContainers()); n != 1 {
+		names := make([]string, 0, n)
+		for _, c := range task.GetContainers() {
+			names = append(names, fmt.Sprintf("%q", c.GetName()))
+		}
+		return []string{strings.TrimSpace(fmt.Sprintf("%d containers %s", n, strings.Join(names, ", ")))}
+	}
+	var out []string
 	for _, v := range task.GetVolumes() {
 		if why := whyNotHeld(task, v); why != "" {
-			lost = append(lost, fmt.Sprintf("the volume %q %s", v.GetName(), why))
+			out = append(out, fmt.Sprintf("a volume %q that %s", v.GetName(), why))
 		}
 	}
-	if len(lost) > 0 {
-		diagnostics.AddError("Job cannot be imported", fmt.Sprintf(
-			"%s has what this resource cannot hold: %s. Change the job first, or manage it with another resource.", job, strings.Join(lost, "; ")))
-	}
-	return len(lost) == 0
+	return out
 }
 
 // importAccount tells an account that this provider made for the job from one

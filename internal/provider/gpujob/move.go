@@ -39,13 +39,11 @@ func move(ctx context.Context, raw []byte, _ int64, resp *resource.MoveStateResp
 		return
 	}
 	googlestate.WarnOfPolicy(source.DeletionPolicy, googlestate.JobType, "job", source.Name.String(), &resp.Diagnostics)
-	container := task.GetContainers()[0]
-	if names := unshown(container); len(names) > 0 {
+	if names := unshown(task.GetContainers()[0]); len(names) > 0 {
 		resp.Diagnostics.AddWarning("Settings that are not managed any more", fmt.Sprintf(
 			"The job %s has %s. This resource has no attributes for them: they stay on the job as they are.", source.Name, strings.Join(names, ", ")))
 	}
 	m := blank(source.Name)
-	m.Checkpoint = importedCheckpoint(ctx, task, container, &resp.Diagnostics).object(ctx, &resp.Diagnostics)
 	if len(source.Labels.Own) > 0 {
 		m.Labels = value.MapOf(source.Labels.Own)
 	}
@@ -53,10 +51,7 @@ func move(ctx context.Context, raw []byte, _ int64, resp *resource.MoveStateResp
 	if len(source.Annotations.Own) > 0 {
 		m.Annotations = value.MapOf(source.Annotations.Own)
 	}
-	m = flatten(ctx, source.Live, &m, &resp.Diagnostics)
-	if need := stageToSend(ctx, &m, 0); stageRank(source.Live.GetLaunchStage()) > stageRank(need) {
-		m.LaunchStage = types.StringValue(source.Live.GetLaunchStage().String())
-	}
+	m = adopted(ctx, source.Live, &m, &resp.Diagnostics)
 	if email := task.GetServiceAccount(); email != "" {
 		m.ServiceAccount = types.StringValue(email)
 	}
@@ -66,24 +61,6 @@ func move(ctx context.Context, raw []byte, _ int64, resp *resource.MoveStateResp
 	}
 	resp.Diagnostics.Append(resp.TargetState.Set(ctx, &m)...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.TargetIdentity, source.Name)...)
-}
-
-// lost says what of a job that somebody else made the schema cannot hold.
-func lost(task *runpb.TaskTemplate) []string {
-	if n := len(task.GetContainers()); n != 1 {
-		names := make([]string, 0, n)
-		for _, c := range task.GetContainers() {
-			names = append(names, fmt.Sprintf("%q", c.GetName()))
-		}
-		return []string{strings.TrimSpace(fmt.Sprintf("%d containers %s", n, strings.Join(names, ", ")))}
-	}
-	var out []string
-	for _, v := range task.GetVolumes() {
-		if why := whyNotHeld(task, v); why != "" {
-			out = append(out, fmt.Sprintf("a volume %q that %s", v.GetName(), why))
-		}
-	}
-	return out
 }
 
 // unshown names the attributes of a google_cloud_run_v2_job that have a value

@@ -13,6 +13,7 @@ import (
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/api/storage/v1"
+	"google.golang.org/genproto/googleapis/api"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
@@ -45,18 +46,18 @@ func googleWorld(t *testing.T) (w *world, uid string) {
 		t.Fatal(err)
 	}
 	account := w.addAccount("train-runner", "")
-	secret, err := w.e.Secrets().AddSecret(w.job.Project, "wandb-key", []byte("key"))
-	if err != nil {
+	if _, err := w.e.Secrets().AddSecret(w.job.Project, "wandb-key", []byte("key")); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range []gcp.Grant{w.grant(account.GetEmail()), {Resource: secret, Role: "roles/secretmanager.secretAccessor", Member: "serviceAccount:" + account.GetEmail()}} {
+	accessor := gcp.Grant{Resource: "projects/" + w.job.Project + "/secrets/wandb-key", Role: "roles/secretmanager.secretAccessor", Member: "serviceAccount:" + account.GetEmail()}
+	for _, g := range []gcp.Grant{w.grant(account.GetEmail()), accessor} {
 		if _, err := w.client.AddMember(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
 	disabled := true
 	op, err := w.client.CreateJob(t.Context(), w.job.Parent(), w.job.Name, &runpb.Job{
-		Labels: map[string]string{"goog-terraform-provisioned": "true"}, Client: "terraform",
+		Labels: map[string]string{"goog-terraform-provisioned": "true"}, Client: "terraform", LaunchStage: api.LaunchStage_BETA,
 		Template: &runpb.ExecutionTemplate{Template: &runpb.TaskTemplate{
 			ServiceAccount: account.GetEmail(), Timeout: durationpb.New(43200e9), Retries: &runpb.TaskTemplate_MaxRetries{MaxRetries: 5},
 			GpuZonalRedundancyDisabled: &disabled, NodeSelector: &runpb.NodeSelector{Accelerator: "nvidia-l4"},
@@ -100,7 +101,7 @@ func googleWorld(t *testing.T) (w *world, uid string) {
 			"member": "serviceAccount:EMAIL", "project": "PROJECT", "role": "roles/secretmanager.secretAccessor", "secret_id": "projects/PROJECT/secrets/wandb-key"}`),
 		resource("google_cloud_run_v2_job", "train", 0, `{"annotations": null, "binary_authorization": [], "client": "terraform", "client_version": "", "conditions": [],
 			"deletion_protection": true, "effective_annotations": {}, "effective_labels": {"goog-terraform-provisioned": "true"}, "etag": "x", "execution_count": 0, "generation": "1",
-			"id": "projects/PROJECT/locations/us-central1/jobs/train", "labels": null, "latest_created_execution": [], "launch_stage": "GA", "location": "us-central1",
+			"id": "projects/PROJECT/locations/us-central1/jobs/train", "labels": null, "latest_created_execution": [], "launch_stage": "BETA", "location": "us-central1",
 			"name": "train", "observed_generation": "1", "project": "PROJECT", "reconciling": false, "run_execution_token": null, "start_execution_token": null,
 			"template": [{"annotations": {}, "labels": {}, "parallelism": 0, "task_count": 1, "template": [{
 				"containers": [{"args": ["--epochs", "40"], "command": [], "depends_on": [],
