@@ -32,10 +32,9 @@ func move(ctx context.Context, raw []byte, _ int64, resp *resource.MoveStateResp
 		return
 	}
 	task := source.Live.GetTemplate().GetTemplate()
-	for _, what := range lost(task) {
-		problems = append(problems, googlestate.Problem{Text: "the job " + source.Name.Name + " has " + what + ", which this resource cannot hold"})
-	}
-	if googlestate.Refuse(googlestate.JobType, problems, &resp.Diagnostics) {
+	if what := lost(task); len(what) > 0 {
+		resp.Diagnostics.AddError("Cannot move this resource", fmt.Sprintf(
+			"%s has what this resource cannot hold: %s. Nothing was changed. Change the job first, or leave it to the provider that has it.", source.Name, strings.Join(what, "; ")))
 		return
 	}
 	googlestate.WarnOfPolicy(source.DeletionPolicy, googlestate.JobType, "job", source.Name.String(), &resp.Diagnostics)
