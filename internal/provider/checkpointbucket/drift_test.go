@@ -61,7 +61,7 @@ func TestForeignChanges(t *testing.T) {
 	l = s.apply(s.imported(name, name), s.config(set))
 	s.unchanged(s.read(l), s.config(set))
 	set["expire_after_days"], set["kms_key_name"] = 7, nil
-	l = s.apply(s.read(l), s.config(set))
+	s.apply(s.read(l), s.config(set))
 	wantSame(t, before, rawBucket(t, e, name), "labels")
 	wantPolicy(t, e, name, viewer, ann, eve)
 }
