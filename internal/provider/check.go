@@ -74,7 +74,7 @@ func check(b block) []problem {
 		}
 		err := checkEndpoint(api, s.value)
 		if s.value == "" {
-			err = errors.New("the address is empty: leave it out to use Google's own")
+			err = fmt.Errorf("the %s endpoint is empty: leave endpoints.%[1]s out to use Google's own", api)
 		}
 		if err != nil {
 			found = append(found, problem{path.Root("endpoints").AtName(api), "Invalid endpoint", strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."})
@@ -93,7 +93,7 @@ func checkImpersonate(s string) error { return resourcename.CheckServiceAccount(
 
 func checkBool(s string) error {
 	if _, err := strconv.ParseBool(s); err != nil {
-		return fmt.Errorf("%q is neither \"true\" nor \"false\"", s)
+		return fmt.Errorf("%q is neither true nor false: write one of the two", s)
 	}
 	return nil
 }
@@ -178,13 +178,13 @@ func readCredentials(text string, readFile func(string) ([]byte, error)) ([]byte
 		}
 		return content, nil
 	case isPath(text):
-		return nil, fmt.Errorf("the file %q cannot be read: %w", text, cause(err))
+		return nil, fmt.Errorf("the file %q cannot be read (%w): write the path of a credentials file that is there, or name none, to use the credentials of \"gcloud auth application-default login\"", text, cause(err))
 	case errors.Is(err, os.ErrPermission):
 		return nil, errors.New("the file exists and may not be read by this user (its path is not shown here)")
 	case looksEncoded(text):
-		return nil, errors.New("the text looks like base64 (it is not shown here, because it may be a secret): decode it first, with base64decode(...)")
+		return nil, errors.New("the text looks like base64 (it is not shown here, because it may be a secret): decode it first, with base64decode()")
 	}
-	return nil, errors.New("the text is neither JSON nor the path of a file that can be read (it is not shown here, because it may be a secret); write the path of a credentials file, or its content with file(\"...\")")
+	return nil, errors.New("the text is neither JSON nor the path of a file that can be read (it is not shown here, because it may be a secret); write the path of a credentials file, or its content with file()")
 }
 
 var pathShape = regexp.MustCompile(`^[-\w./\\:~ ]{1,255}\.json$`)
@@ -212,16 +212,16 @@ func checkCredentials(content []byte) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("is not valid JSON: there is a mistake at character %d (the content is not shown here)", syntax.Offset)
+		return fmt.Errorf("is not valid JSON: there is a mistake at character %d (the content is not shown here); write the file as Google Cloud gave it out", syntax.Offset)
 	case err != nil:
-		return errors.New("is not JSON of a credentials file")
+		return errors.New("is not JSON of a credentials file; use the key of a service account, or leave credentials out and run \"gcloud auth application-default login\"")
 	case file.Type == "" && bytes.Contains(content, []byte(`"installed"`)):
 		return errors.New("is an OAuth client and not credentials; use the key of a service account, or leave credentials out and run \"gcloud auth application-default login\"")
 	case file.Type == "":
-		return errors.New("has no \"type\": it is not a credentials file of Google Cloud")
+		return errors.New("has no \"type\", so that it is not a credentials file of Google Cloud; use the key of a service account, or leave credentials out and run \"gcloud auth application-default login\"")
 	}
 	if _, err := gcp.New(context.Background(), gcp.Options{CredentialsJSON: content}); err != nil {
-		return fmt.Errorf("is of the type %q and cannot be used: a part that this type needs is missing or damaged (the content is not shown here)", shortType(file.Type))
+		return fmt.Errorf("is of the type %q and cannot be used: a part that this type needs is missing or damaged (the content is not shown here); write the file as Google Cloud gave it out", shortType(file.Type))
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func CheckEnvName(name string) error {
 	}
 	switch {
 	case name == "":
-		return errors.New(`"" cannot be the name of an environment variable: it is empty`)
+		return errors.New(`"" cannot be the name of an environment variable: it is empty; write a name such as "LEARNING_RATE"`)
 	case name == RunKeyEnv:
 		return fmt.Errorf("%q is reserved: the provider marks its executions with it. Use another name", name)
 	case strings.HasPrefix(name, "X_GOOGLE_"):

@@ -140,7 +140,7 @@ func names() string {
 	for _, g := range gpuTypes {
 		out = append(out, strconv.Quote(g.Name))
 	}
-	return strings.Join(out[:len(out)-1], ", ") + " or " + out[len(out)-1]
+	return strings.Join(out[:len(out)-1], ", ") + " and " + out[len(out)-1]
 }
 
 // CheckGPUType warns of a type that the table does not know.
@@ -178,7 +178,7 @@ func CheckRegion(gpuType, region string) []Finding {
 	}
 	if row.Regions[i].Invitation {
 		return []Finding{{GPURegionInvitation, fmt.Sprintf(
-			"By the table of %s, %s in %s is offered by invitation only. Without the invitation Cloud Run refuses the job for lack of quota.",
+			"By the table of %s, %s in %s is offered by invitation only. Without the invitation Cloud Run refuses the job for lack of quota: choose another location.",
 			row.Date, row.Name, region)}}
 	}
 	return nil
@@ -218,12 +218,12 @@ func CheckResources(gpuType string, cpu, memory int64) []Finding {
 		return out
 	}
 	if last := row.Pairs[len(row.Pairs)-1]; cpu > last.CPU {
-		return []Finding{{CPUMaximum, fmt.Sprintf("%s CPU is configured; the largest value for %s in the table of %s is %s. It is sent as written; Cloud Run refuses the job if the value is not on offer.",
+		return []Finding{{CPUMaximum, fmt.Sprintf("cpu is %q; the largest value for %s in the table of %s is %q. It is sent as written, and Cloud Run refuses the job if it does not offer that. Write at most %[4]s unless Google offers more by now.",
 			FormatCPU(cpu), row.Name, row.Date, FormatCPU(last.CPU))}}
 	}
 	i := slices.IndexFunc(row.Pairs, func(p Pair) bool { return p.CPU == cpu })
 	if i < 0 {
-		return []Finding{{CPUValue, fmt.Sprintf("%s can have %s CPU, and %s is configured. Write one of these values.",
+		return []Finding{{CPUValue, fmt.Sprintf("%s can have %s CPU, and %s is configured. Write one of these values for cpu.",
 			who, cpuValues(row.Pairs), FormatCPU(cpu))}}
 	}
 	pair := row.Pairs[i]
@@ -236,14 +236,21 @@ func CheckResources(gpuType string, cpu, memory int64) []Finding {
 		detail = fmt.Sprintf("%s and %s CPU has exactly %s of memory, and %s is configured.",
 			who, FormatCPU(cpu), FormatMemory(pair.MinMemory), FormatMemory(memory))
 	}
-	fits := slices.IndexFunc(row.Pairs, func(p Pair) bool { return memory >= p.MinMemory && memory <= p.MaxMemory })
+	write := FormatMemory(pair.MinMemory)
 	switch {
-	case fits >= 0:
-		detail += fmt.Sprintf(" Change memory, or write cpu = %q, which goes with %s.", FormatCPU(row.Pairs[fits].CPU), FormatMemory(memory))
+	case pair.MinMemory == pair.MaxMemory:
+		write = strconv.Quote(write)
+	case memory < pair.MinMemory:
+		write = strconv.Quote(write) + " or more"
 	default:
-		detail += " Change memory."
+		write = strconv.Quote(FormatMemory(pair.MaxMemory)) + " or less"
 	}
-	return []Finding{{MemoryPair, detail}}
+	detail += " Write memory = " + write
+	fits := slices.IndexFunc(row.Pairs, func(p Pair) bool { return memory >= p.MinMemory && memory <= p.MaxMemory })
+	if fits >= 0 {
+		detail += fmt.Sprintf(", or cpu = %q, which goes with %s", FormatCPU(row.Pairs[fits].CPU), FormatMemory(memory))
+	}
+	return []Finding{{MemoryPair, detail + "."}}
 }
 
 func cpuValues(pairs []Pair) string {

@@ -74,17 +74,17 @@ func TestCheckResources(t *testing.T) {
 		{"L4 with too little CPU", NvidiaL4, 2000, 16 * GiB, []want{{CPUMinimum, `needs at least 4 CPU, and 2 is configured. Write cpu = "4" or more.`}}},
 		{"L4 with too little memory", NvidiaL4, 4000, 8 * GiB, []want{{MemoryMinimum, `needs at least 16Gi of memory, and 8Gi is configured. Write memory = "16Gi"`}}},
 		{"L4 with too little of both", NvidiaL4, 1000, GiB, []want{{CPUMinimum, "4"}, {MemoryMinimum, "16Gi"}}},
-		{"L4 with 4 CPU and too much memory", NvidiaL4, 4000, 32 * GiB, []want{{MemoryPair, `has exactly 16Gi of memory, and 32Gi is configured. Change memory, or write cpu = "8"`}}},
+		{"L4 with 4 CPU and too much memory", NvidiaL4, 4000, 32 * GiB, []want{{MemoryPair, `has exactly 16Gi of memory, and 32Gi is configured. Write memory = "16Gi", or cpu = "8"`}}},
 		{"L4 with an odd CPU", NvidiaL4, 5000, 16 * GiB, []want{{CPUValue, "can have 4, 6 or 8 CPU, and 5 is configured"}}},
-		{"L4 with more than the table", NvidiaL4, 12_000, 48 * GiB, []want{{CPUMaximum, "12 CPU is configured; the largest value for nvidia-l4"}}},
+		{"L4 with more than the table", NvidiaL4, 12_000, 48 * GiB, []want{{CPUMaximum, `cpu is "12"; the largest value for nvidia-l4`}}},
 		{"RTX at its minimum", NvidiaRTXPro6000, 20_000, 80 * GiB, nil},
 		{"RTX above its minimum", NvidiaRTXPro6000, 30_000, 120 * GiB, nil},
 		{"RTX with 8 CPU", NvidiaRTXPro6000, 8000, 80 * GiB, []want{{CPUMinimum, "20"}}},
 		// case 61
 		{"no GPU, half a CPU", NoGPU, 500, 512 * MiB, []want{{CPUMinimum, `needs at least 1 CPU, and 500m is configured`}}},
 		// case 62
-		{"no GPU, 1 CPU, 8Gi", NoGPU, 1000, 8 * GiB, []want{{MemoryPair, `For 1 CPU, memory must be between 512Mi and 4Gi inclusive, and 8Gi is configured. Change memory, or write cpu = "2"`}}},
-		{"no GPU, memory for no pair", NoGPU, 8000, 64 * GiB, []want{{MemoryPair, "Change memory."}}},
+		{"no GPU, 1 CPU, 8Gi", NoGPU, 1000, 8 * GiB, []want{{MemoryPair, `For 1 CPU, memory must be between 512Mi and 4Gi inclusive, and 8Gi is configured. Write memory = "4Gi" or less, or cpu = "2"`}}},
+		{"no GPU, memory for no pair", NoGPU, 8000, 64 * GiB, []want{{MemoryPair, `Write memory = "32Gi" or less.`}}},
 		{"no GPU, 3 CPU", NoGPU, 3000, 4 * GiB, []want{{CPUValue, "1, 2, 4, 6 or 8"}}},
 		{"a type of tomorrow", "nvidia-h100-80gb", 1, 1, nil},
 	} {
@@ -100,7 +100,7 @@ func TestCheckPlaces(t *testing.T) {
 	compare(t, "no GPU anywhere", CheckRegion(NoGPU, "europe-north1"))
 	compare(t, "unknown type anywhere", CheckRegion("tpu", "europe-north1"))
 	compare(t, "short for a type", CheckGPUType("L4"), want{GPUUnknown, `Did you mean "nvidia-l4"?`})
-	compare(t, "unknown type", CheckGPUType("nvidia-h100-80gb"), want{GPUUnknown, `knows "nvidia-l4", "nvidia-rtx-pro-6000" or "none"`})
+	compare(t, "unknown type", CheckGPUType("nvidia-h100-80gb"), want{GPUUnknown, `knows "nvidia-l4", "nvidia-rtx-pro-6000" and "none"`})
 	compare(t, "redundancy", CheckZonalRedundancy(NvidiaL4, true), want{GPUZonalRedundancy, "quota"})
 	compare(t, "redundancy without GPU", CheckZonalRedundancy(NoGPU, true))
 	compare(t, "no redundancy", CheckZonalRedundancy(NvidiaL4, false))

@@ -102,7 +102,7 @@ func CheckRetryBudget(retries int64, in RetryInput) []Finding {
 	assumed := fmt.Sprintf("%s of work (work_time), an attempt of at most %s, one interruption in %s on average and a probability of %g",
 		FormatDuration(in.Work), FormatDuration(in.Timeout), FormatDuration(in.MeanTimeBetweenInterruptions), in.Probability)
 	if err != nil {
-		return []Finding{{RetriesBudget, fmt.Sprintf("No number of retries is enough for %s: %s.", assumed, err)}}
+		return []Finding{{RetriesBudget, fmt.Sprintf("No value of max_retries is enough for %s: %s.", assumed, err)}}
 	}
 	if retries >= int64(need) {
 		return nil

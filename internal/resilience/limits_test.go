@@ -67,7 +67,7 @@ func TestCheckRetryBudget(t *testing.T) {
 	in.Work = 100 * time.Hour
 	compare(t, "more than Cloud Run has", CheckRetryBudget(10, in), want{RetriesBudget, "need 13 retries. Cloud Run allows 10: plan for a second execution"})
 	in.Timeout = in.Interval + in.Write + in.Restore
-	compare(t, "no number", CheckRetryBudget(10, in), want{RetriesBudget, "No number of retries is enough for 100h of work"})
+	compare(t, "no number", CheckRetryBudget(10, in), want{RetriesBudget, "No value of max_retries is enough for 100h of work"})
 }
 
 func TestExpose(t *testing.T) {

@@ -98,10 +98,20 @@ func (in RetryInput) check() error {
 	}
 	// In seconds: the sum of three durations may overflow one.
 	if loss := in.Interval.Seconds() + in.Write.Seconds() + in.Restore.Seconds(); loss >= in.Timeout.Seconds() {
-		return fmt.Errorf("interval, write and restore take %gs together and an attempt has %gs: no progress would survive; save more often or write a longer task timeout",
-			loss, in.Timeout.Seconds())
+		return fmt.Errorf("interval (%s), write and restore take %s together and an attempt has %s: no progress would survive; save more often or write a longer task timeout",
+			roughly(in.Interval.Seconds()), roughly(loss), FormatDuration(in.Timeout))
 	}
 	return nil
+}
+
+// roughly writes a number of seconds for a person, to the minute where there are
+// some.
+func roughly(seconds float64) string {
+	d := time.Duration(min(seconds, math.MaxInt64/float64(2*time.Second)) * float64(time.Second))
+	if d >= 10*time.Minute {
+		return FormatDuration(d.Round(time.Minute))
+	}
+	return FormatDuration(d.Round(time.Second))
 }
 
 // poissonQuantile returns the smallest k with P(N <= k) >= p for a Poisson

@@ -32,7 +32,7 @@ func move(ctx context.Context, raw []byte, version int64, resp *resource.MoveSta
 	name := source.Live.Name
 	googlestate.WarnOfPolicy(source.DeletionPolicy, googlestate.BucketType, "bucket", name, &resp.Diagnostics)
 	if len(source.Others) > 0 {
-		resp.Diagnostics.AddWarning("Settings that are not managed any more", fmt.Sprintf(
+		resp.Diagnostics.AddWarning("Settings that are not managed", fmt.Sprintf(
 			"The bucket %s has %s. This resource has no attributes for them: they stay on the bucket as they are.", name, strings.Join(source.Others, ", ")))
 	}
 	prior := blank(ctx, name)

@@ -105,7 +105,7 @@ func TestMoveSays(t *testing.T) {
 		{google + "-beta", "google_storage_bucket", 4, `{"name": "b-1", "deletion_policy": "ABANDON"}`,
 			`deletion_policy does not move: The google_storage_bucket b-1 has deletion_policy = "ABANDON". This resource has no such attribute: a destroy deletes the bucket.`},
 		{google, "google_storage_bucket", 4, `{"name": "b-1", "website": [{"main_page_suffix": "index.html"}], "requester_pays": true}`,
-			"Settings that are not managed any more: The bucket b-1 has requester_pays, website. This resource has no attributes for them: they stay on the bucket as they are."},
+			"Settings that are not managed: The bucket b-1 has requester_pays, website. This resource has no attributes for them: they stay on the bucket as they are."},
 	} {
 		_, diags := s.move(c.provider, c.typeName, c.version, c.state)
 		if len(diags) != 1 {

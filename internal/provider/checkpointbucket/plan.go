@@ -133,7 +133,7 @@ func (p *planner) key(diagnostics *diag.Diagnostics) {
 		remedy = bucket
 	}
 	diagnostics.AddAttributeError(path.Root("kms_key_name"), "Key in another location",
-		"The key is in the location "+at+where+". Cloud Storage encrypts with keys of the bucket's own location only.\n\nName a key whose key ring is in "+remedy+".")
+		"The key is in the location "+at+where+". Cloud Storage encrypts with keys of the bucket's own location only.\n\nWrite in kms_key_name a key whose key ring is in "+remedy+".")
 }
 
 // labels adds the provider's labels to the configured ones.

@@ -112,8 +112,8 @@ func TestAccOtherWorld(t *testing.T) {
 	elsewhere := acctest.CLI(t, nil, "GOOGLE_OAUTH_ACCESS_TOKEN=none", "GOOGLE_PROJECT=p", "GOOGLE_REGION=us-central1")
 	elsewhere.Write(bucketConfig(e, "ckpt-world", ""))
 	copyState(t, tf, elsewhere)
-	elsewhere.Plan().Fails("Error: Resource of another world", "The state's bucket ckpt-world was made on the emulator, and the provider is configured for Google Cloud. Nothing was changed.")
-	elsewhere.Destroy("-refresh=false").Fails("Error: Resource of another world")
+	elsewhere.Plan().Fails("Error: Emulator and Google Cloud mixed up", "The state's bucket ckpt-world was made on the emulator, and the provider is configured for Google Cloud. Nothing was changed.")
+	elsewhere.Destroy("-refresh=false").Fails("Error: Emulator and Google Cloud mixed up")
 	if elsewhere.State().Resource(address) == nil {
 		t.Error("it was forgotten")
 	}

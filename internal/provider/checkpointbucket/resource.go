@@ -105,7 +105,7 @@ func (r *Resource) sameWorld(ctx context.Context, p interface {
 		there, here = "on the emulator", "Google Cloud"
 		remedy = "Set RESILIENTJOB_EMULATOR_HOST to work with it, or remove it from the state with \"terraform state rm\" if that emulator is gone."
 	}
-	diagnostics.AddAttributeError(path.Root("name"), "Resource of another world",
+	diagnostics.AddAttributeError(path.Root("name"), "Emulator and Google Cloud mixed up",
 		"The state's bucket "+m.Name.ValueString()+" was made "+there+", and the provider is configured for "+here+". Nothing was changed. "+remedy)
 	return false
 }

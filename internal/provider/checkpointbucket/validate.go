@@ -28,7 +28,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		return
 	}
 	if config.Versioning.ValueBool() && config.HierarchicalNamespace.ValueBool() {
-		refuseVersioning(&resp.Diagnostics, "Cloud Storage keeps no versions in a bucket with a hierarchical namespace. Set one of the two to false.")
+		refuseVersioning(&resp.Diagnostics, "Cloud Storage keeps no versions in a bucket with a hierarchical namespace. Write hierarchical_namespace = false, or versioning = false.")
 	}
 	switch days, prefixes := config.ExpireAfterDays, config.ExpirePrefixes; {
 	case value.Known(days) && prefixes.IsNull():
@@ -62,9 +62,9 @@ func (d days) ValidateInt64(_ context.Context, req validator.Int64Request, resp 
 	}
 	switch n := req.ConfigValue.ValueInt64(); {
 	case n < d.least:
-		resp.Diagnostics.AddAttributeError(req.Path, "Too few days", fmt.Sprintf("%s = %d is less than %d. %s", req.Path, n, d.least, d.why))
+		resp.Diagnostics.AddAttributeError(req.Path, "Too few days", fmt.Sprintf("%s is %d, less than %d. %s", req.Path, n, d.least, d.why))
 	case n > math.MaxInt32:
-		resp.Diagnostics.AddAttributeError(req.Path, "Too many days", fmt.Sprintf("%s = %d is more than Cloud Storage can hold. Write %d at most.", req.Path, n, math.MaxInt32))
+		resp.Diagnostics.AddAttributeError(req.Path, "Too many days", fmt.Sprintf("%s is %d, more than Cloud Storage can hold. Write at most %d.", req.Path, n, math.MaxInt32))
 	}
 }
 

@@ -145,7 +145,7 @@ var isExecutionName = value.Parses("the name of an execution within its job, suc
 	}
 	_, err := resourcename.ParseExecution("job/"+s, resourcename.Defaults{Project: "project", Location: "location"})
 	if err != nil {
-		return fmt.Errorf("%q cannot be the name of an execution", s)
+		return fmt.Errorf("%q cannot be the name of an execution: write one that \"gcloud run jobs executions list\" shows, such as \"train-x7k2p\", or leave the attribute out for the newest", resourcename.Shorten(s))
 	}
 	return nil
 })

@@ -31,7 +31,7 @@ func TestOtherWorld(t *testing.T) {
 			t.Errorf("destroy of a %s one: %s", state, errorsOf(diags))
 		}
 	}
-	if read, diags := s.read(foreign); !strings.Contains(errorsOf(diags), "Execution of another world") || !read.state.Equal(foreign.state) {
+	if read, diags := s.read(foreign); !strings.Contains(errorsOf(diags), "Emulator and Google Cloud mixed up") || !read.state.Equal(foreign.state) {
 		t.Errorf("read: %s", errorsOf(diags))
 	}
 	if calls := since.Methods(); len(calls) != 0 {

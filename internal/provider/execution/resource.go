@@ -183,7 +183,7 @@ func (r *Resource) sameWorld(diagnostics *diag.Diagnostics, m Model) bool {
 	if r.data.Emulator {
 		here, there, hint = there, here, "Unset RESILIENTJOB_EMULATOR_HOST, and apply again."
 	}
-	diagnostics.AddError("Execution of another world", fmt.Sprintf(
+	diagnostics.AddError("Emulator and Google Cloud mixed up", fmt.Sprintf(
 		"Execution %s was made by %s, and the provider talks to %s. Nothing was read or changed.\n\n%s", m.Name.ValueString(), there, here, hint))
 	return false
 }

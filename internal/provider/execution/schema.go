@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -120,12 +121,12 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Computed:            true,
 				Default:             booldefault.StaticBool(false),
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": timelimits.Checked(timeouts.Attributes(ctx, timeouts.Opts{
 				Create:            true,
 				Delete:            true,
 				CreateDescription: "How long create watches the execution; then it returns with a warning and the execution goes on. Default: `20m`; with `wait_for = \"completed\"` the longest that the execution can take, ceil(tasks ÷ parallelism) × (retries + 1) × task timeout, and one hour.",
 				DeleteDescription: "How long destroy waits for the end of an execution that it cancelled. Default: `20m`.",
-			}),
+			})),
 
 			"name":                 computedString("Name of the execution within the job, such as `train-x7k2p`."),
 			"uid":                  computedString("Unique id that Cloud Run gave the execution."),

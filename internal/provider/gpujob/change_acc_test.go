@@ -303,8 +303,8 @@ func TestAccOtherWorld(t *testing.T) { // row 24
 		"RESILIENTJOB_EMULATOR_HOST=", "HTTPS_PROXY=http://127.0.0.1:1")
 	cloud.Write(w.config(""))
 	cloud.WriteFile("terraform.tfstate", string(state))
-	cloud.Plan().Fails("Resource of another world", "Set RESILIENTJOB_EMULATOR_HOST")
-	cloud.Destroy("-refresh=false").Fails("Resource of another world")
+	cloud.Plan().Fails("Emulator and Google Cloud mixed up", "Set RESILIENTJOB_EMULATOR_HOST")
+	cloud.Destroy("-refresh=false").Fails("Emulator and Google Cloud mixed up")
 	equal(t, "state", cloud.State().Attribute(address, "uid"), w.live().GetUid())
 }
 

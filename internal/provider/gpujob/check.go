@@ -139,7 +139,8 @@ func (c *planCheck) budget() bool {
 	in.Restore, _ = cp.RestoreTime.Duration()
 	in.Interval, _ = cp.Interval.Duration()
 	if in.Interval == 0 && in.Write > 0 {
-		best, err := resilience.DalyInterval(in.Write, in.MeanTimeBetweenInterruptions)
+		// An attempt ends after its timeout at the latest, as if it were interrupted then.
+		best, err := resilience.DalyInterval(in.Write, min(in.MeanTimeBetweenInterruptions, in.Timeout))
 		if err != nil {
 			return false
 		}

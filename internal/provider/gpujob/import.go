@@ -106,6 +106,7 @@ func (r *Resource) adopt(ctx context.Context, job resourcename.Job, live *runpb.
 		return Model{}, false
 	}
 	r.importGrants(ctx, &m, diagnostics)
+	warnUnshown(live, job, diagnostics)
 	return m, !diagnostics.HasError()
 }
 

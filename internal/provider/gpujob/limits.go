@@ -79,7 +79,7 @@ func resourceFindings(config *Model, gpu string, cpu, memory value.Quantity) []r
 	for i := range findings {
 		if f := &findings[i]; f.Rule.Attribute == "memory" && config.Memory.IsNull() && !config.CPU.IsNull() {
 			f.Rule.Attribute = "cpu"
-			f.Detail += " (memory is left out: its value is the default for this gpu_type. Write memory, too.)"
+			f.Detail += " (memory is left out here, and has the default of this gpu_type.)"
 		}
 	}
 	return findings

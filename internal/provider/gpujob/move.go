@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/googlestate"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
@@ -38,10 +40,7 @@ func move(ctx context.Context, raw []byte, _ int64, resp *resource.MoveStateResp
 		return
 	}
 	googlestate.WarnOfPolicy(source.DeletionPolicy, googlestate.JobType, "job", source.Name.String(), &resp.Diagnostics)
-	if names := unshown(task.GetContainers()[0]); len(names) > 0 {
-		resp.Diagnostics.AddWarning("Settings that are not managed any more", fmt.Sprintf(
-			"The job %s has %s. This resource has no attributes for them: they stay on the job as they are.", source.Name, strings.Join(names, ", ")))
-	}
+	warnUnshown(source.Live, source.Name, &resp.Diagnostics)
 	m := blank(source.Name)
 	if len(source.Labels.Own) > 0 {
 		m.Labels = value.MapOf(source.Labels.Own)
@@ -62,19 +61,43 @@ func move(ctx context.Context, raw []byte, _ int64, resp *resource.MoveStateResp
 	resp.Diagnostics.Append(setIdentity(ctx, resp.TargetIdentity, source.Name)...)
 }
 
-// unshown names the attributes of a google_cloud_run_v2_job that have a value
-// and no place in the schema, and that an update leaves as they are.
-func unshown(c *runpb.Container) []string {
+// unshown names the settings of a job that have no place in the schema, and that
+// an update leaves as they are. A startup probe that asks nothing is what Cloud
+// Run adds by itself.
+func unshown(live *runpb.Job) []string {
+	execution := live.GetTemplate()
+	task := execution.GetTemplate()
 	var out []string
 	for _, a := range []struct {
 		name string
 		set  bool
 	}{
-		{"liveness_probe", c.GetLivenessProbe() != nil}, {"ports", len(c.GetPorts()) > 0}, {"startup_probe", c.GetStartupProbe() != nil},
+		{"delay_execution", execution.DelayExecution != nil}, {"sandboxes", task.GetSandboxes() != nil}, {"workload_identity_config", task.GetWorkloadIdentityConfig() != nil},
 	} {
 		if a.set {
 			out = append(out, a.name)
 		}
 	}
+	for _, c := range task.GetContainers() {
+		for _, a := range []struct {
+			name string
+			set  bool
+		}{
+			{"liveness_probe", c.GetLivenessProbe() != nil}, {"ports", len(c.GetPorts()) > 0}, {"readiness_probe", c.GetReadinessProbe() != nil},
+			{"startup_probe", c.GetStartupProbe().GetProbeType() != nil},
+		} {
+			if a.set {
+				out = append(out, a.name)
+			}
+		}
+	}
 	return out
+}
+
+// warnUnshown warns of settings that stay on the job and are not managed.
+func warnUnshown(live *runpb.Job, job resourcename.Job, diagnostics *diag.Diagnostics) {
+	if names := unshown(live); len(names) > 0 {
+		diagnostics.AddWarning("Settings that are not managed", fmt.Sprintf(
+			"The job %s has %s. This resource has no attributes for them: they stay on the job as they are.", job, strings.Join(names, ", ")))
+	}
 }

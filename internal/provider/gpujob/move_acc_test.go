@@ -129,7 +129,7 @@ func TestAccMoveAsTheGuideSays(t *testing.T) {
 	calls := acctest.Since(w.e)
 	w.tf.Apply().Succeeds().
 		Says("google_cloud_run_v2_job.train has moved to", "google_storage_bucket.checkpoints has moved to", "0 added, 0 changed, 0 destroyed").
-		SaysNot("resilientjob_gpu_job.train will be updated", "not managed any more")
+		SaysNot("resilientjob_gpu_job.train will be updated", "Settings that are not managed")
 	blocks := strings.Index(after, "moved {")
 	w.tf.Write(after[:blocks])
 	w.tf.Plan().IsEmpty()

@@ -154,7 +154,7 @@ func TestMoveSays(t *testing.T) {
 			"containers": [{"image": "i", "volume_mounts": [{"name": "v", "mount_path": "/v"}, {"name": "v", "mount_path": "/w"}]}]`), []string{
 			refused + `projects/p-1234/locations/us-central1/jobs/j has what this resource cannot hold: a volume "v" that is mounted 2 times; a volume "w" that is not mounted.`}},
 		{google, jobType, 0, task(`"containers": [{"image": "i", "startup_probe": [{"tcp_socket": [{"port": 80}]}], "ports": [{"container_port": 80}]}]`),
-			[]string{"warning : Settings that are not managed any more: The job projects/p-1234/locations/us-central1/jobs/j has ports, startup_probe."}},
+			[]string{"warning : Settings that are not managed: The job projects/p-1234/locations/us-central1/jobs/j has ports, startup_probe."}},
 		{google, jobType, 0, `{"deletion_policy": "PREVENT", ` + strings.TrimPrefix(task(`"containers": [{"image": "i"}]`), "{"),
 			[]string{`warning : deletion_policy does not move: The google_cloud_run_v2_job projects/p-1234/locations/us-central1/jobs/j has deletion_policy = "PREVENT".`}},
 	} {

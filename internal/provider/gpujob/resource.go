@@ -56,7 +56,7 @@ func (r *Resource) sameWorld(m *Model, diags *diag.Diagnostics) bool {
 			there, here = "on the emulator", "Google Cloud"
 			remedy = "Set RESILIENTJOB_EMULATOR_HOST to work with it, or remove it from the state with \"terraform state rm\" if that emulator is gone."
 		}
-		diags.AddAttributeError(path.Root("uid"), "Resource of another world",
+		diags.AddAttributeError(path.Root("uid"), "Emulator and Google Cloud mixed up",
 			"The state's job "+m.job().String()+" was made "+there+" (id "+id+"), and the provider is configured for "+here+". Nothing was changed. "+remedy)
 		return false
 	}

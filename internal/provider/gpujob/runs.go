@@ -87,7 +87,7 @@ func (r *Resource) warnRunning(ctx context.Context, state *Model, what string, d
 	}
 	if state.CancelRunningExecutions.ValueBool() {
 		diags.AddWarning("Running executions will be cancelled", fmt.Sprintf(
-			"%s of job %s cancels its running executions, because cancel_running_executions is true:%s", what, state.Name.ValueString(), describeRuns(running)))
+			"%s of job %s cancels its running executions, because cancel_running_executions is true:%s\n\nSet it to false and apply that first, to have this refused while any runs.", what, state.Name.ValueString(), describeRuns(running)))
 		return
 	}
 	diags.AddWarning("Executions are running", fmt.Sprintf(

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -102,12 +101,12 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"task_count": schema.Int64Attribute{
 				MarkdownDescription: fmt.Sprintf("Number of tasks of an execution, 1 to %d. Default: `%d`.", resilience.MaxTasks, defaultTasks),
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultTasks),
-				Validators: []validator.Int64{count{least: 1, why: "An execution has at least one task."}},
+				Validators: []validator.Int64{count{least: 1, few: "An execution has at least one task: write 1 or more.", many: fmt.Sprintf("Write at most %d.", resilience.MaxTasks)}},
 			},
 			"parallelism": schema.Int64Attribute{
 				MarkdownDescription: "How many tasks may run at the same time, at most `task_count`. Unset: as many as quota allows.",
 				Optional:            true,
-				Validators:          []validator.Int64{count{least: 1, why: "Leave the attribute out to let as many tasks run as quota allows."}},
+				Validators:          []validator.Int64{count{least: 1, few: "No task could run: write 1 or more, or leave parallelism out to let as many tasks run as quota allows.", many: "Write at most task_count, or leave parallelism out to let as many tasks run as quota allows."}},
 			},
 			"task_timeout": schema.StringAttribute{
 				MarkdownDescription: fmt.Sprintf("How long one attempt of a task may run, such as `\"12h\"`. Each retry has the full time again. At most %s; with a GPU %s are documented (preview above %s). Default: `%q`.",
@@ -120,7 +119,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"max_retries": schema.Int64Attribute{
 				MarkdownDescription: fmt.Sprintf("How often a failed or interrupted task is started again, 0 to %d. A timeout uses up a retry, too. Default: `%d`.", resilience.MaxRetries, defaultRetries),
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultRetries),
-				Validators: []validator.Int64{count{least: 0, why: "Write 0 for a single attempt."}},
+				Validators: []validator.Int64{count{least: 0, few: "Write 0 for a single attempt, or the number of attempts after the first.", many: fmt.Sprintf("Write at most %d.", resilience.MaxRetries)}},
 			},
 			"checkpoint":           checkpointAttribute(),
 			"volumes":              volumesAttribute(),
@@ -150,8 +149,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"launch_stage": schema.StringAttribute{
 				MarkdownDescription: "Launch stage of the features that the job may use: `\"GA\"`, `\"BETA\"` or `\"ALPHA\"`. When unset, the lowest stage that the features in use need is sent, and nothing is stored.",
 				Optional:            true,
-				Validators: []validator.String{stringvalidator.OneOf(
-					string(resilience.StageGA), string(resilience.StageBeta), string(resilience.StageAlpha))},
+				Validators:          []validator.String{value.Parses("a launch stage", "Invalid launch stage", checkLaunchStage)},
 			},
 			"cancel_running_executions": schema.BoolAttribute{
 				MarkdownDescription: "Cancel running executions where a destroy, or an update that revokes a grant or removes an account, would end or break them. With `false` that is refused. " +
@@ -192,7 +190,7 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 			"bucket": schema.StringAttribute{
 				MarkdownDescription: "Name of the bucket, without `gs://`. It must exist before the job.",
 				Required:            true,
-				Validators:          []validator.String{value.Parses("the name of a bucket", "Invalid bucket name", resourcename.CheckBucket)},
+				Validators:          []validator.String{value.Parses("the name of a bucket", "Invalid bucket name", checkCheckpointBucket)},
 			},
 			"mount_path": schema.StringAttribute{
 				MarkdownDescription: fmt.Sprintf("Absolute path under which each task sees the bucket. Default: `%q`.", defaultMountPath),

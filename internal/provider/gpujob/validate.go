@@ -58,9 +58,10 @@ func validateParallelism(m *Model, diags *diag.Diagnostics) {
 	if tasks.IsNull() {
 		tasks = types.Int64Value(defaultTasks)
 	}
-	if value.Known(m.Parallelism) && value.Known(tasks) && tasks.ValueInt64() >= 1 && m.Parallelism.ValueInt64() > tasks.ValueInt64() {
+	// A number that is no number of tasks at all has its own message.
+	if value.Known(m.Parallelism) && value.Known(tasks) && tasks.ValueInt64() >= 1 && m.Parallelism.ValueInt64() > tasks.ValueInt64() && m.Parallelism.ValueInt64() <= math.MaxInt32 {
 		diags.AddAttributeError(tfpath.Root("parallelism"), resilience.ParallelismRange.Summary, fmt.Sprintf(
-			"parallelism is %d and task_count is %d: no more tasks can run at the same time than there are. Write at most %[2]d, or leave parallelism out to let as many tasks run as quota allows.",
+			"parallelism is %d and task_count is %d: no more tasks can run at the same time than there are. Write at most %[2]d, a larger task_count, or leave parallelism out to let as many tasks run as quota allows.",
 			m.Parallelism.ValueInt64(), tasks.ValueInt64()))
 	}
 }
@@ -190,7 +191,7 @@ func (environment) ValidateMap(_ context.Context, req validator.MapRequest, resp
 	elements := req.ConfigValue.Elements()
 	if len(elements) > resilience.MaxEnv {
 		resp.Diagnostics.AddAttributeError(req.Path, "Too many environment variables", fmt.Sprintf(
-			"%d variables are configured; a container has at most %d. Put the values into a file, of the image or of the bucket.", len(elements), resilience.MaxEnv))
+			"%d variables are configured in %s; a container has at most %d. Put the values into a file, of the image or of the bucket.", len(elements), req.Path, resilience.MaxEnv))
 	}
 	for _, name := range sortedKeys(elements) {
 		p := req.Path.AtMapKey(name)
@@ -214,10 +215,13 @@ func (environment) ValidateMap(_ context.Context, req validator.MapRequest, resp
 	}
 }
 
-// count refuses numbers below a least one.
+// count refuses numbers below a least one, and those that the API cannot read.
+// What lies between and above a dated limit is the table's.
 type count struct {
 	least int64
-	why   string
+	// few is the reason of the least number and what to write instead, many what
+	// to write instead of one that cannot be read, as sentences.
+	few, many string
 }
 
 func (v count) Description(context.Context) string { return fmt.Sprintf("at least %d", v.least) }
@@ -230,9 +234,9 @@ func (v count) ValidateInt64(_ context.Context, req validator.Int64Request, resp
 	}
 	switch n := req.ConfigValue.ValueInt64(); {
 	case n < v.least:
-		resp.Diagnostics.AddAttributeError(req.Path, "Number too small", fmt.Sprintf("%s is %d; it must be at least %d. %s", req.Path, n, v.least, v.why))
+		resp.Diagnostics.AddAttributeError(req.Path, "Number too small", fmt.Sprintf("%s is %d. %s", req.Path, n, v.few))
 	case n > math.MaxInt32:
-		resp.Diagnostics.AddAttributeError(req.Path, "Number too large", fmt.Sprintf("%s is %d, a larger number than Cloud Run can read.", req.Path, n))
+		resp.Diagnostics.AddAttributeError(req.Path, "Number too large", fmt.Sprintf("%s is %d, a larger number than Cloud Run can read. %s", req.Path, n, v.many))
 	}
 }
 
@@ -328,6 +332,21 @@ func checkImage(s string) error {
 	return nil
 }
 
+// checkLaunchStage names the stages, and the right spelling of one.
+func checkLaunchStage(s string) error {
+	ga, beta, alpha := resilience.StageGA, resilience.StageBeta, resilience.StageAlpha
+	switch guess := resilience.Stage(strings.ToUpper(strings.TrimSpace(s))); guess {
+	case ga, beta, alpha:
+		if string(guess) == s {
+			return nil
+		}
+		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", s, guess)
+	case "PREVIEW":
+		return fmt.Errorf("%q is called %q by Cloud Run: write that, or leave the attribute out for the lowest stage that the job needs", resourcename.Shorten(s), beta)
+	}
+	return fmt.Errorf("%q is not a launch stage: write %q, %q or %q, or leave the attribute out for the lowest stage that the job needs", resourcename.Shorten(s), ga, beta, alpha)
+}
+
 var gpuTypeShape = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 func checkGPUType(s string) error {
@@ -353,9 +372,9 @@ func checkMountPath(s string) error {
 	case !strings.HasPrefix(s, "/"):
 		return fmt.Errorf("%q is relative: write %q", s, path.Clean("/"+s))
 	case strings.Contains(s, ":"):
-		return fmt.Errorf("%q contains a colon, which a mount path must not: write one without", s)
+		return fmt.Errorf("%q contains a colon, which Cloud Run does not accept in a mount path: write one without, such as %q", s, strings.ReplaceAll(s, ":", "-"))
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fmt.Errorf("%q contains a control character: write a path without", s)
+		return fmt.Errorf("%q contains a line end or another control character: write a path without", s)
 	case clean == "/":
 		return errors.New("\"/\" would hide the whole image: write a folder such as \"/checkpoints\"")
 	case strings.Contains(s+"/", "/../") || strings.Contains(s+"/", "/./"):
@@ -369,6 +388,18 @@ func checkMountPath(s string) error {
 	return nil
 }
 
+// checkCheckpointBucket tells the folder from the bucket where both are written
+// together: it has an attribute of its own.
+func checkCheckpointBucket(s string) error {
+	err := resourcename.CheckBucket(s)
+	bucket, folder, found := strings.Cut(strings.TrimPrefix(s, "gs://"), "/")
+	folder = strings.Trim(folder, "/")
+	if err == nil || !found || resourcename.CheckBucket(bucket) != nil || checkPrefix(folder) != nil {
+		return err
+	}
+	return fmt.Errorf("%q has a folder behind the bucket: write bucket = %q and prefix = %q", resourcename.Shorten(s), bucket, folder)
+}
+
 // checkPrefix holds the rules for a folder of the bucket.
 func checkPrefix(s string) error {
 	trimmed := strings.Trim(s, "/")
@@ -378,7 +409,7 @@ func checkPrefix(s string) error {
 	case trimmed != s:
 		return fmt.Errorf("%q begins or ends with a slash: write %q", s, trimmed)
 	case strings.ContainsAny(s, ",\r\n"):
-		return fmt.Errorf("%q contains a comma or a line end, which a mount option cannot carry", s)
+		return fmt.Errorf("%q contains a comma or a line end, which a mount option cannot carry: write a folder without", s)
 	}
 	for _, part := range strings.Split(s, "/") {
 		if part == "" || part == "." || part == ".." {

@@ -13,24 +13,24 @@ import (
 )
 
 // Read returns the managed keys with their live values; null and unknown stay. A key that is gone is left out, so that the plan brings it
-// back. A map that stands in several places is given once for each: where they differ the value that is not the managed one is shown, so
-// that the next apply mends them all.
-func Read(managed types.Map, live ...map[string]string) types.Map {
+// back. A map that also stands elsewhere (copies) is the first one's: a copy that has another value is shown, so that the next apply mends
+// it, and one that lacks the key is not, because other clients write only the first.
+func Read(managed types.Map, live map[string]string, copies ...map[string]string) types.Map {
 	if !value.Known(managed) {
 		return managed
 	}
 	out := map[string]string{}
 	for k, want := range value.Strings(managed) {
-		for _, m := range live {
-			v, ok := m[k]
-			if !ok {
-				delete(out, k)
-				break
-			}
-			if out[k] = v; v != want {
-				break
+		v, ok := live[k]
+		if !ok {
+			continue
+		}
+		for _, m := range copies {
+			if other, ok := m[k]; ok && v == want {
+				v = other
 			}
 		}
+		out[k] = v
 	}
 	return value.MapOf(out)
 }

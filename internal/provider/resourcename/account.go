@@ -140,9 +140,9 @@ func CheckServiceAccountID(s string) error {
 func accountIDRule(s string) error {
 	switch {
 	case len(s) < 6:
-		return errors.New("it must have 6 characters at least")
+		return fmt.Errorf("it has %d characters; write 6 to 30", len(s))
 	case len(s) > 30:
-		return fmt.Errorf("it has %d characters, and 30 is the most", len(s))
+		return fmt.Errorf("it has %d characters; write 6 to 30", len(s))
 	case !accountShape.MatchString(s):
 		return errors.New("use lower-case letters, digits and \"-\", with a letter first and no \"-\" last")
 	}

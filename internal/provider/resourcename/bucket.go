@@ -61,7 +61,11 @@ func CheckBucket(s string) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(s, "gs://"); ok {
-		return fmt.Errorf("%q is not the name of a bucket: write it without gs://, %q", Shorten(s), strings.TrimSuffix(rest, "/"))
+		name, folder, _ := strings.Cut(rest, "/")
+		if folder != "" {
+			return fmt.Errorf("%q is the address of a folder: write the name of the bucket alone, %q", Shorten(s), name)
+		}
+		return fmt.Errorf("%q is not the name of a bucket: write it without gs://, %q", Shorten(s), name)
 	}
 	if strings.Contains(s, "/") {
 		return fmt.Errorf("%q is not the name of a bucket: write the bare name, without project or folder", Shorten(s))
@@ -72,28 +76,28 @@ func CheckBucket(s string) error {
 func bucketRule(s string) error {
 	switch {
 	case len(s) < 3:
-		return errors.New("it must have 3 characters at least")
+		return fmt.Errorf("it has %d characters; write 3 to 63", len(s))
 	case len(s) > 63 && !strings.Contains(s, "."):
-		return fmt.Errorf("it has %d characters, and 63 is the most", len(s))
+		return fmt.Errorf("it has %d characters, and 63 is the most; write a shorter one", len(s))
 	case len(s) > 222:
-		return fmt.Errorf("it has %d characters, and 222 is the most", len(s))
+		return fmt.Errorf("it has %d characters, and 222 is the most; write a shorter one", len(s))
 	case s != strings.ToLower(s):
-		return errors.New("it must be in lower case")
+		return fmt.Errorf("it must be in lower case; write %q", Shorten(strings.ToLower(s)))
 	case !bucketShape.MatchString(s):
 		return errors.New("use lower-case letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends")
 	case net.ParseIP(s) != nil:
-		return errors.New("it looks like an IP address")
+		return errors.New("it looks like an IP address; choose another")
 	case strings.HasPrefix(s, "goog"):
-		return errors.New("names that begin with \"goog\" belong to Google")
+		return errors.New("names that begin with \"goog\" belong to Google; choose another")
 	case lookAlike.MatchString(s):
-		return errors.New("names with \"google\" in them, or what looks like it, belong to Google")
+		return errors.New("names with \"google\" in them, or what looks like it, belong to Google; choose another")
 	}
 	for _, part := range strings.Split(s, ".") {
 		if part == "" {
-			return errors.New("two dots stand side by side")
+			return errors.New("two dots stand side by side; write one")
 		}
 		if len(part) > 63 {
-			return fmt.Errorf("the part %q has %d characters, and 63 is the most", Shorten(part), len(part))
+			return fmt.Errorf("the part %q has %d characters, and 63 is the most; write a shorter one", Shorten(part), len(part))
 		}
 	}
 	return nil

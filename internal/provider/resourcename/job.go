@@ -53,13 +53,13 @@ func (j Job) check(s, kind, forms string) error {
 	var err error
 	switch {
 	case j.Project == "":
-		return fmt.Errorf("%q names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT, or %s", Shorten(s), forms)
+		return fmt.Errorf("%q names no project, and the provider has none: set project in the provider block or the environment variable GOOGLE_PROJECT, or %s", Shorten(s), fullForm(forms))
 	case j.Location == "":
-		return fmt.Errorf("%q names no location, and the provider has no region: set region in the provider block or the environment variable GOOGLE_REGION, or %s", Shorten(s), forms)
+		return fmt.Errorf("%q names no location, and the provider has no region: set region in the provider block or the environment variable GOOGLE_REGION, or %s", Shorten(s), fullForm(forms))
 	case !projectShape.MatchString(j.Project):
 		err = fmt.Errorf("%q cannot be a project", Shorten(j.Project))
 	case !segmentShape.MatchString(j.Name):
-		err = fmt.Errorf("%q cannot be a job's name", Shorten(j.Name))
+		err = fmt.Errorf("%q cannot be a job's name, which has lower-case letters, digits and \"-\"", Shorten(j.Name))
 	default:
 		err = CheckLocation(j.Location)
 	}
@@ -67,6 +67,12 @@ func (j Job) check(s, kind, forms string) error {
 		return fmt.Errorf("%q is not %s: %w; %s", Shorten(s), kind, err, forms)
 	}
 	return nil
+}
+
+// fullForm is the first of the forms, which leaves nothing to the provider.
+func fullForm(forms string) string {
+	full, _, _ := strings.Cut(forms, ",")
+	return full
 }
 
 // Execution is the name of one execution of a job.

@@ -34,19 +34,24 @@ func CheckJob(s string) error {
 	var err error
 	switch {
 	case s == "":
-		err = errors.New("it is empty")
+		err = errors.New("it is empty; write one such as \"train\"")
 	case strings.Contains(s, "/"):
 		return fmt.Errorf("%q is not the name of a job: write the bare name, %q, and the rest in project and location", Shorten(s), s[strings.LastIndex(s, "/")+1:])
 	case len(s) > MaxJobName:
-		err = fmt.Errorf("it has %d characters, and %d is the most", len(s), MaxJobName)
-	case s != strings.ToLower(s):
-		err = errors.New("it must be in lower case")
+		err = fmt.Errorf("it has %d characters, and %d is the most; write a shorter one", len(s), MaxJobName)
+	case !jobShape.MatchString(s) && jobShape.MatchString(spelt(s)):
+		return fmt.Errorf("%q cannot be the name of a job: write %q (lower-case letters, digits and \"-\" alone)", Shorten(s), spelt(s))
 	case !jobShape.MatchString(s):
 		err = errors.New("use lower-case letters, digits and \"-\", with a letter first and no \"-\" last")
 	default:
 		return nil
 	}
 	return fmt.Errorf("%q cannot be the name of a job: %w", Shorten(s), err)
+}
+
+// spelt is what the writer of a name probably meant: in lower case, with hyphens.
+func spelt(s string) string {
+	return strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace(strings.ToLower(strings.TrimSpace(s)))
 }
 
 // CheckProject says whether s can be the id or the number of a project. The

@@ -10,7 +10,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // Default is how long each verb may take when nothing else is configured.
@@ -22,12 +25,28 @@ func Attribute(ctx context.Context, about string) schema.Attribute {
 	if about != "" {
 		about = "; " + about
 	}
-	return timeouts.Attributes(ctx, timeouts.Opts{
+	return Checked(timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, CreateDescription: "How long a create may take, such as `30m`. Default: `20m`.",
 		Read: true, ReadDescription: "How long a read may take. Default: `20m`.",
 		Update: true, UpdateDescription: "How long an update may take. Default: `20m`.",
 		Delete: true, DeleteDescription: "How long a destroy may take" + about + ". It counts once it has been applied. Default: `20m`.",
-	})
+	}))
+}
+
+// Checked is an attribute timeouts whose durations are held to the provider's own
+// rule, as every other duration: with one message, which says what to write.
+func Checked(a schema.Attribute) schema.Attribute {
+	object, ok := a.(schema.SingleNestedAttribute)
+	if !ok {
+		return a
+	}
+	for verb, child := range object.Attributes {
+		if s, ok := child.(schema.StringAttribute); ok {
+			s.Validators = []validator.String{value.IsDuration()}
+			object.Attributes[verb] = s
+		}
+	}
+	return object
 }
 
 // Null returns the attribute without any value, as a state of an import holds it.

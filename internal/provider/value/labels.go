@@ -48,18 +48,24 @@ func SystemNamespace(key string) string {
 func CheckLabel(key, val string) error {
 	switch n := len([]rune(key)); {
 	case key == "":
-		return errors.New("the key is empty")
+		return errors.New("the key is empty: write one such as \"team\", or take the label out")
 	case SystemNamespace(key) != "":
 		return fmt.Errorf("keys in %s belong to Google: choose another key", SystemNamespace(key))
 	case n > 63:
-		return fmt.Errorf("the key has %d characters, and 63 is the most", n)
+		return fmt.Errorf("the key has %d characters, and 63 is the most: write a shorter one", n)
 	case !labelKey.MatchString(key):
+		if lower := strings.ToLower(key); labelKey.MatchString(lower) {
+			return fmt.Errorf("the key %q is not in lower case, as keys of labels are: write %q", resourcename.Shorten(key), resourcename.Shorten(lower))
+		}
 		return fmt.Errorf("the key %q is not allowed: use lower-case letters, digits, \"_\" and \"-\", with a letter first", resourcename.Shorten(key))
 	}
 	if n := len([]rune(val)); n > 63 {
-		return fmt.Errorf("the value has %d characters, and 63 is the most", n)
+		return fmt.Errorf("the value has %d characters, and 63 is the most: write a shorter one", n)
 	}
 	if !labelValue.MatchString(val) {
+		if lower := strings.ToLower(val); labelValue.MatchString(lower) {
+			return fmt.Errorf("the value %q is not in lower case, as values of labels are: write %q", resourcename.Shorten(val), resourcename.Shorten(lower))
+		}
 		return fmt.Errorf("the value %q is not allowed: use lower-case letters, digits, \"_\" and \"-\"", resourcename.Shorten(val))
 	}
 	return nil
@@ -83,7 +89,7 @@ func (isLabels) ValidateMap(ctx context.Context, req validator.MapRequest, resp 
 	}
 	elements := req.ConfigValue.Elements()
 	if len(elements) > MaxLabels {
-		resp.Diagnostics.AddAttributeError(req.Path, "Too many labels", fmt.Sprintf("%s has %d labels, and %d is the most.", req.Path, len(elements), MaxLabels))
+		resp.Diagnostics.AddAttributeError(req.Path, "Too many labels", fmt.Sprintf("%s has %d labels, and %d is the most that a resource of Google Cloud can have. Take some out.", req.Path, len(elements), MaxLabels))
 	}
 	for _, key := range slices.Sorted(maps.Keys(elements)) {
 		valuable, ok := elements[key].(basetypes.StringValuable)

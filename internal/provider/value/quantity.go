@@ -127,7 +127,7 @@ func ParseCPU(s string) (int64, error) {
 		return 0, err
 	}
 	if q.Sign() <= 0 {
-		return 0, fmt.Errorf("%q is not an amount of CPU: it must be more than zero, such as \"4\" or \"4000m\"", resourcename.Shorten(s))
+		return 0, fmt.Errorf("%q is not more than zero: write an amount of CPU such as \"4\" or \"4000m\"", resourcename.Shorten(s))
 	}
 	milli, ok := exact(q, resource.Milli)
 	if !ok {
@@ -144,7 +144,7 @@ func ParseMemory(s string) (int64, error) {
 		return 0, err
 	}
 	if q.Sign() <= 0 {
-		return 0, fmt.Errorf("%q is not an amount of memory: it must be more than zero, such as \"16Gi\"", resourcename.Shorten(s))
+		return 0, fmt.Errorf("%q is not more than zero: write an amount of memory such as \"16Gi\"", resourcename.Shorten(s))
 	}
 	if n, isMilli := strings.CutSuffix(s, "m"); isMilli {
 		// Everyone means mebibytes; Kubernetes means thousandths of a byte.
@@ -152,7 +152,7 @@ func ParseMemory(s string) (int64, error) {
 	}
 	bytes, ok := exact(q, 0)
 	if !ok {
-		return 0, fmt.Errorf("%q is not an amount of memory: it must be a whole number of bytes below 8Ei, such as \"16Gi\"", resourcename.Shorten(s))
+		return 0, fmt.Errorf("%q is not a whole number of bytes below 8Ei: write an amount of memory such as \"16Gi\"", resourcename.Shorten(s))
 	}
 	return bytes, nil
 }
