@@ -269,7 +269,7 @@ var managedChanges = map[string]struct {
 	"policy gone":      {func(j *runpb.Job) { j.BinaryAuthorization = nil }, "binary_authorization"},
 	"policy":           {func(j *runpb.Job) { j.BinaryAuthorization.BreakglassJustification = "" }, "binary_authorization.breakglass_justification"},
 	"a label":          {func(j *runpb.Job) { j.Labels["team"] = "web" }, "labels.team terraform_labels.team effective_labels"},
-	"a label gone":     {func(j *runpb.Job) { delete(j.Template.Labels, "empty") }, "labels.empty terraform_labels.empty effective_labels"},
+	"a label gone":     {func(j *runpb.Job) { delete(j.Labels, "empty") }, "labels.empty terraform_labels.empty effective_labels"},
 	"an annotation":    {func(j *runpb.Job) { j.Annotations["example.com/owner"] = "x" }, "annotations.example.com/owner"},
 	"annotations gone": {func(j *runpb.Job) { j.Annotations = nil }, "annotations.example.com/owner annotations.note"},
 }

@@ -107,7 +107,7 @@ func TestFlattenIsQuiet(t *testing.T) {
 			j.Etag, j.Generation = "other", 9
 		}},
 		"bucket in full": {full, func(j *runpb.Job) { task(j).Volumes[0].GetGcs().Bucket = "projects/my-project/buckets/my-checkpoints" }},
-		"parallelism filled in": {with(func(m *Model) { m.TaskCount = types.Int64Value(4); m.Exposure = m.exposure() }),
+		"parallelism filled in": {with(func(m *Model) { m.TaskCount = value.NewWhole(4); m.Exposure = m.exposure() }),
 			func(j *runpb.Job) { j.Template.Parallelism = 4 }},
 		"no count": {example(), func(j *runpb.Job) { j.Template.TaskCount = 0 }},
 		"empty, not null": {with(func(m *Model) {
@@ -147,7 +147,7 @@ func TestFlattenShowsDrift(t *testing.T) {
 		m.TerraformLabels = m.Labels
 		m.Env = value.MapOf(map[string]string{"A": "1"})
 		m.Command = value.ListOf([]string{"python"})
-		m.Parallelism = types.Int64Value(1)
+		m.Parallelism = value.NewWhole(1)
 		m.Checkpoint = checkpointOf(func(c *Checkpoint) { c.Role = types.StringValue("roles/storage.objectAdmin") })
 	})
 	job := expanded(t, state)
@@ -171,7 +171,7 @@ func TestFlattenShowsDrift(t *testing.T) {
 	want.Labels = value.MapOf(map[string]string{"team": "web", "kept": "1"})
 	want.TerraformLabels = want.Labels
 	want.EffectiveLabels = value.MapOf(job.Labels)
-	want.TaskCount, want.Parallelism = types.Int64Value(4), types.Int64Null()
+	want.TaskCount, want.Parallelism = value.NewWhole(4), value.NewWholeNull()
 	want.Image, want.Command, want.Env = types.StringValue("other:1"), types.ListNull(types.StringType), value.MapOf(map[string]string{"A": "1", "B": "2"})
 	want.CPU, want.TaskTimeout = value.NewQuantity("6"), value.NewDuration("10m")
 	want.ServiceAccountEmail = types.StringValue("other@my-project.iam.gserviceaccount.com")
@@ -183,9 +183,10 @@ func TestFlattenShowsDrift(t *testing.T) {
 	want.Exposure = want.exposure()
 	sameState(t, "drift", flattened(t, job, state), want)
 
-	// The label is on the job and not on its executions: it is seen as missing.
+	// Other clients write labels of the job only; on the executions only another
+	// value counts.
 	job.Labels, job.Template.Labels = map[string]string{"team": "ml", "kept": "1", "gone": "1"}, map[string]string{"team": "ml", "kept": "2"}
-	if got := flattened(t, job, state); !got.Labels.Equal(value.MapOf(map[string]string{"team": "ml", "kept": "2"})) {
+	if got := flattened(t, job, state); !got.Labels.Equal(value.MapOf(map[string]string{"team": "ml", "kept": "2", "gone": "1"})) {
 		t.Errorf("labels of the executions are not looked at: %s", got.Labels)
 	}
 	// A named account shows its own change, a raised stage too.

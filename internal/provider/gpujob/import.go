@@ -217,7 +217,7 @@ func blank(job resourcename.Job) Model {
 		Image: types.StringNull(), Command: types.ListNull(types.StringType), Args: types.ListNull(types.StringType),
 		WorkingDir: types.StringNull(), Env: types.MapNull(types.StringType), SecretEnv: types.MapNull(secretEnvType),
 		GPUType: types.StringNull(), GPUZonalRedundancy: types.BoolNull(), CPU: value.NewQuantityNull(), Memory: value.NewQuantityNull(),
-		TaskCount: types.Int64Null(), Parallelism: types.Int64Null(), TaskTimeout: value.NewDurationNull(), MaxRetries: types.Int64Null(),
+		TaskCount: value.NewWholeNull(), Parallelism: value.NewWholeNull(), TaskTimeout: value.NewDurationNull(), MaxRetries: value.NewWholeNull(),
 		Checkpoint: types.ObjectNull(checkpointTypes), Volumes: types.MapNull(volumeType), Network: types.ObjectNull(networkTypes),
 		EncryptionKey: types.StringNull(), BinaryAuthorization: types.ObjectNull(binaryAuthorizationTypes), Annotations: types.MapNull(types.StringType),
 		ServiceAccount: types.StringNull(), ServiceAccountID: types.StringNull(), ServiceAccountEmail: types.StringNull(), ServiceAccountUniqueID: types.StringNull(),

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -113,7 +114,11 @@ func TestMove(t *testing.T) {
 		if want := []string{"my-project", "us-central1", m.Name.ValueString()}; !slices.Equal(id, want) || !c.check(m) {
 			t.Errorf("%s: %v is %+v", c.state, id, m)
 		}
-		p := h.plan(h.config(c.config), m)
+		to := h
+		if c.state == "job.json" {
+			to = newHarness(t, &providerdata.Data{Project: "my-project", Region: "us-central1", DefaultLabels: map[string]string{"cost-center": "42"}})
+		}
+		p := to.plan(to.config(c.config), m)
 		var before tfsdk.State
 		before.Schema, before.Raw = schemaOf(t), tftypes.NewValue(h.typ, nil)
 		noErrors(t, before.Set(t.Context(), m))
@@ -165,8 +170,7 @@ func TestMoveSays(t *testing.T) {
 	}
 }
 
-// A label of Google's default_labels is managed, and one of the platform is not. What stands on the job and not on its executions comes with the
-// next apply.
+// A label of Google's default_labels is managed, and one of the platform is not. That the executions lack what stands on the job is no change.
 func TestMoveLabels(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
@@ -181,8 +185,8 @@ func TestMoveLabels(t *testing.T) {
 		got  types.Map
 		want map[string]string
 	}{
-		"labels":           {m.Labels, map[string]string{"own": "1"}},
-		"terraform_labels": {m.TerraformLabels, map[string]string{"own": "1", "default": "1"}},
+		"labels":           {m.Labels, map[string]string{"own": "1", "job-only": "1"}},
+		"terraform_labels": {m.TerraformLabels, map[string]string{"own": "1", "job-only": "1", "default": "1"}},
 		"effective_labels": {m.EffectiveLabels, map[string]string{"own": "1", "job-only": "1", "default": "1", "goog-terraform-provisioned": "true", "others": "1"}},
 	} {
 		if !c.got.Equal(value.MapOf(c.want)) {

@@ -31,13 +31,14 @@ func TestRead(t *testing.T) {
 		"empty value":                {value.MapOf(m{"a": ""}), []m{{"a": ""}}, value.MapOf(m{"a": ""})},
 		"gone":                       {value.MapOf(m{"a": "1", "b": "2"}), []m{{"b": "2"}}, value.MapOf(m{"b": "2"})},
 		"nothing live":               {value.MapOf(m{"a": "1"}), []m{nil}, value.MapOf(nil)},
-		"gone in the second":         {value.MapOf(m{"a": "1"}), []m{{"a": "1"}, {}}, value.MapOf(nil)},
+		"gone in the second":         {value.MapOf(m{"a": "1"}), []m{{"a": "1"}, {}}, value.MapOf(m{"a": "1"})},
+		"gone in the first":          {value.MapOf(m{"a": "1"}), []m{{}, {"a": "1"}}, value.MapOf(nil)},
 		"another one in the second":  {value.MapOf(m{"a": "1"}), []m{{"a": "1"}, {"a": "2"}}, value.MapOf(m{"a": "2"})},
 		"another one in the first":   {value.MapOf(m{"a": "1"}), []m{{"a": "2"}, {"a": "1"}}, value.MapOf(m{"a": "2"})},
 		"the same in both of them":   {value.MapOf(m{"a": "1"}), []m{{"a": "1"}, {"a": "1"}}, value.MapOf(m{"a": "1"})},
 		"foreign in one of the maps": {value.MapOf(m{"a": "1"}), []m{{"a": "1"}, {"a": "1", "b": "2"}}, value.MapOf(m{"a": "1"})},
 	} {
-		if got := managedmap.Read(c.managed, c.live...); !got.Equal(c.want) {
+		if got := managedmap.Read(c.managed, c.live[0], c.live[1:]...); !got.Equal(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
