@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
@@ -58,7 +59,9 @@ func TestMessages(t *testing.T) {
 				}
 				got := said(t, on(), c, c.Wrong)
 				if *update {
-					g.Cases[i].Messages = got
+					c.Before, c.Wrong, c.Right = formatted(c.Before), formatted(c.Wrong), formatted(c.Right)
+					c.Messages = got
+					g.Cases[i] = c
 				} else if !reflect.DeepEqual(got, c.Messages) {
 					t.Errorf("%s: says\n%s\nwant\n%s", c.Title, told(got), told(c.Messages))
 				}
@@ -67,6 +70,11 @@ func TestMessages(t *testing.T) {
 				}
 				for _, m := range got {
 					readable(t, c, m)
+				}
+				for _, config := range []string{c.Before, c.Wrong, c.Right} {
+					if config != formatted(config) {
+						t.Errorf("%s: not as terraform fmt writes it:\n%s", c.Title, config)
+					}
 				}
 				if c.Right != "" {
 					if got := said(t, on(), c, c.Right); len(got) > 0 {
@@ -180,6 +188,9 @@ func messagesSaid(diags []*tfprotov6.Diagnostic) []messages.Message {
 	}
 	return out
 }
+
+// formatted is a configuration as terraform fmt writes it.
+func formatted(config string) string { return string(hclwrite.Format([]byte(config))) }
 
 // readable holds a message to what can be told without reading it.
 func readable(t testing.TB, c messages.Case, m messages.Message) {

@@ -77,7 +77,7 @@ func TestExpandRun(t *testing.T) {
 	full.Args = types.ListValueMust(types.StringType, []attr.Value{types.StringValue("a"), types.StringValue("")})
 	full.Env = types.MapValueMust(types.StringType, map[string]attr.Value{"E": types.StringValue("")})
 	full.Triggers = types.MapValueMust(types.StringType, map[string]attr.Value{"t": types.StringValue("1"), "n": types.StringNull()})
-	full.TaskCount = types.Int64Value(3)
+	full.TaskCount = value.NewWhole(3)
 	full.TaskTimeout = value.NewDuration("720m")
 	empty := null
 	empty.Args = types.ListValueMust(types.StringType, nil)

@@ -19,7 +19,7 @@ type Model struct {
 	Job         types.String   `tfsdk:"job"`
 	Args        types.List     `tfsdk:"args"`
 	Env         types.Map      `tfsdk:"env"`
-	TaskCount   types.Int64    `tfsdk:"task_count"`
+	TaskCount   value.Whole    `tfsdk:"task_count"`
 	TaskTimeout value.Duration `tfsdk:"task_timeout"`
 	Triggers    types.Map      `tfsdk:"triggers"`
 

@@ -86,6 +86,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"task_count": schema.Int64Attribute{
 				MarkdownDescription: "Number of tasks of this run instead of the job's. A change runs the job again.",
+				CustomType:          value.WholeType{},
 				Optional:            true,
 				Validators:          []validator.Int64{taskCount{}},
 			},
