@@ -128,43 +128,57 @@ func (w *policyWriters) write(resource string) {
 		w.waiting[resource] = nil
 		w.mu.Unlock()
 
-		err := w.apply(resource, batch)
-		if e, ok := AsError(err); ok && len(batch) > 1 && !e.Ambiguous && (IsInvalid(e) || e.Code == codes.FailedPrecondition) {
+		attempted, err := w.apply(resource, batch)
+		if e, ok := AsError(err); ok && len(batch) > 1 && (IsInvalid(e) || e.Code == codes.FailedPrecondition) {
 			// One of them was refused. Alone, the others are not.
-			for _, change := range batch {
-				if err := w.apply(resource, []*policyChange{change}); err != nil {
-					change.done <- policyResult{err: err}
+			for i, change := range batch {
+				change.attempted = change.attempted || attempted[i]
+				if again, err := w.apply(resource, []*policyChange{change}); err != nil {
+					change.done <- policyResult{err: mayHave(err, change.attempted || again[0])}
 				}
 			}
 			continue
 		}
 		if err != nil {
-			for _, change := range batch {
-				change.done <- policyResult{err: err}
+			for i, change := range batch {
+				change.done <- policyResult{err: mayHave(err, attempted[i])}
 			}
 		}
 	}
 }
 
-// apply reads, merges and writes until the batch is in the policy, and tells each change its result. On an error it tells nobody.
-func (w *policyWriters) apply(resource string, batch []*policyChange) error {
+// mayHave says of an error whether the change may have taken effect: when it was in a write whose answer is not known, whatever went wrong
+// after that, and not when it was in none.
+func mayHave(err error, attempted bool) error {
+	e, ok := AsError(err)
+	if !ok {
+		return err
+	}
+	own := *e
+	own.Ambiguous = attempted
+	return &own
+}
+
+// apply reads, merges and writes until the batch is in the policy, and tells each change its result. On an error it tells nobody, and returns
+// which changes were in a write whose answer is not known.
+func (w *policyWriters) apply(resource string, batch []*policyChange) (attempted []bool, err error) {
 	ctx, cancel := anyOf(batch)
 	defer cancel()
 	backoff := w.client.backoff
 	backoff.Budget = policyBudget
 	pauses := backoff.Start()
-	attempted := make([]bool, len(batch)) // the change was in a write whose answer is not known
-	var refusal error                     // why the last write failed, if it looked like a conflict
+	attempted = make([]bool, len(batch))
+	var refusal error // why the last write failed, if it looked like a conflict
 	refusedEtag, sameEtag := "", 0
 	for {
 		p, err := w.client.readPolicy(ctx, resource)
 		if err != nil {
-			return err
+			return attempted, err
 		}
 		if refusal != nil && p.etag == refusedEtag {
 			// Cloud Storage answers some refusals of the content as it answers a stale etag. Nobody has written since.
 			if sameEtag++; sameEtag > 2 {
-				return refusal
+				return attempted, refusal
 			}
 		}
 		etag := p.etag
@@ -185,11 +199,11 @@ func (w *policyWriters) apply(resource string, batch []*policyChange) error {
 			for i, change := range batch {
 				change.done <- policyResult{changed: changed[i] || attempted[i] || change.attempted}
 			}
-			return nil
+			return nil, nil
 		}
 		e, ok := AsError(err)
 		if !ok {
-			return err
+			return attempted, err
 		}
 		if e.Ambiguous {
 			for i := range attempted {
@@ -202,10 +216,10 @@ func (w *policyWriters) apply(resource string, batch []*policyChange) error {
 			refusal, refusedEtag = err, etag
 		case e.Ambiguous && transient(e):
 		default:
-			return err
+			return attempted, err
 		}
 		if !pauses.Wait(ctx, e.retryAfter) {
-			return err
+			return attempted, err
 		}
 	}
 }

@@ -32,6 +32,8 @@ type policyServer struct {
 	refuse      func(n int, body string) (code int, reason, message string)
 	lose        func(n int) bool // the write is done, its answer is lost
 	calls       int
+
+	refuseRead func(n int) bool
 }
 
 func (s *policyServer) etag() string {
@@ -46,6 +48,12 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.reads++
+		if s.refuseRead != nil && s.refuseRead(s.reads) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = fmt.Fprint(w, `{"error": {"code": 403, "message": "no", "errors": [{"reason": "forbidden"}]}}`)
+			return
+		}
 		if v := r.URL.Query().Get("optionsRequestedPolicyVersion"); v != "3" {
 			s.t.Errorf("policy version %q was asked for", v)
 		}
@@ -227,6 +235,22 @@ func TestPolicyLostAnswer(t *testing.T) {
 	}
 	if removed, err := client.RemoveMember(t.Context(), testGrant); err != nil || !removed || s.writes != 2 {
 		t.Errorf("removed %v with %d writes, %v", removed, s.writes, err)
+	}
+}
+
+// A write whose answer was lost may have taken effect, whatever goes wrong after it: who asked for it must be able to take it back. What was
+// in no write has not.
+func TestPolicyLostAnswerAndNoRead(t *testing.T) {
+	t.Parallel()
+	s, client, _ := newPolicyServer(t)
+	s.lose = func(int) bool { return true }
+	s.refuseRead = func(n int) bool { return n == 2 }
+	if _, err := client.AddMember(t.Context(), testGrant); !IsPermissionDenied(err) || !IsAmbiguous(err) {
+		t.Errorf("%v, ambiguous: %t", err, IsAmbiguous(err))
+	}
+	s.refuseRead = func(int) bool { return true }
+	if _, err := client.AddMember(t.Context(), testGrant); !IsPermissionDenied(err) || IsAmbiguous(err) {
+		t.Errorf("%v, ambiguous: %t", err, IsAmbiguous(err))
 	}
 }
 
