@@ -46,9 +46,9 @@ func CheckEnvName(name string) error {
 	case name == RunKeyEnv:
 		return fmt.Errorf("%q is reserved: the provider marks its executions with it. Use another name", name)
 	case strings.HasPrefix(name, "X_GOOGLE_"):
-		return fmt.Errorf("%q begins with X_GOOGLE_, which Google reserves: use another name", name)
+		return fmt.Errorf("%.80q begins with X_GOOGLE_, which Google reserves: use another name", name)
 	case !envShape.MatchString(name):
-		return fmt.Errorf("%q cannot be the name of an environment variable: use letters, digits and \"_\", and no digit first", name)
+		return fmt.Errorf("%.80q cannot be the name of an environment variable: use letters, digits and \"_\", and no digit first", name)
 	}
 	return nil
 }

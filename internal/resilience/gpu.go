@@ -148,7 +148,7 @@ func CheckGPUType(gpuType string) []Finding {
 	if _, ok := LookupGPU(gpuType); ok {
 		return nil
 	}
-	detail := fmt.Sprintf("gpu_type is %q; the table of %s knows %s. It is passed on as written, and CPU, memory and region are not checked. "+
+	detail := fmt.Sprintf("gpu_type is %.80q; the table of %s knows %s. It is passed on as written, and CPU, memory and region are not checked. "+
 		"Cloud Run refuses the job if it does not know the type either.", gpuType, TableDate, names())
 	for _, g := range gpuTypes {
 		if HasGPU(g.Name) && strings.Contains(g.Name, strings.ToLower(gpuType)) {

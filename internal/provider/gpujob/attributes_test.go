@@ -78,7 +78,7 @@ func jobFields(t testing.TB, job *runpb.Job, byName bool) map[string]string {
 		case []any:
 			for i, e := range v {
 				key := fmt.Sprint(i)
-				if o, ok := e.(map[string]any); ok && byName && o["name"] != nil {
+				if o, ok := e.(map[string]any); ok && byName && o["name"] != nil && !strings.HasSuffix(path, ".containers") {
 					key = fmt.Sprint(o["name"])
 				}
 				walk(path+"["+key+"]", e)

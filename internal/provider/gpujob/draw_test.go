@@ -39,12 +39,12 @@ func drawModel(t *rapid.T) Model {
 	m.GPUZonalRedundancy = types.BoolValue(m.GPUType.ValueString() != "none" && rapid.Bool().Draw(t, "redundancy"))
 	m.CPU = value.NewQuantity(rapid.SampledFrom([]string{"1", "4", "4000m", "20", "0.5"}).Draw(t, "cpu"))
 	m.Memory = value.NewQuantity(rapid.SampledFrom([]string{"512Mi", "16Gi", "16G", "17179869184", "80Gi"}).Draw(t, "memory"))
-	m.TaskCount = types.Int64Value(rapid.Int64Range(1, 10_000).Draw(t, "tasks"))
+	m.TaskCount = value.NewWhole(rapid.Int64Range(1, 10_000).Draw(t, "tasks"))
 	if rapid.Bool().Draw(t, "parallelism set") {
-		m.Parallelism = types.Int64Value(rapid.Int64Range(1, m.TaskCount.ValueInt64()).Draw(t, "parallelism"))
+		m.Parallelism = value.NewWhole(rapid.Int64Range(1, m.TaskCount.ValueInt64()).Draw(t, "parallelism"))
 	}
 	m.TaskTimeout = value.NewDuration(rapid.SampledFrom([]string{"1h", "60m", "3600s", "12h", "3.5s", "3.500s", "168h"}).Draw(t, "timeout"))
-	m.MaxRetries = types.Int64Value(rapid.Int64Range(0, 10).Draw(t, "retries"))
+	m.MaxRetries = value.NewWhole(rapid.Int64Range(0, 10).Draw(t, "retries"))
 	if rapid.Bool().Draw(t, "named") {
 		m.ServiceAccount, m.ServiceAccountID = types.StringValue("me@my-project.iam.gserviceaccount.com"), types.StringNull()
 		m.ServiceAccountEmail, m.ServiceAccountUniqueID = m.ServiceAccount, types.StringNull()

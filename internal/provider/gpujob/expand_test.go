@@ -74,7 +74,7 @@ func TestExpandEachAttribute(t *testing.T) {
 		want   func(*runpb.Job)
 	}{
 		"retries 0 is sent as 0": {
-			func(m *Model) { m.MaxRetries = types.Int64Value(0) },
+			func(m *Model) { m.MaxRetries = value.NewWhole(0) },
 			func(j *runpb.Job) { task(j).Retries = &runpb.TaskTemplate_MaxRetries{MaxRetries: 0} },
 		},
 		"no GPU, and no switch that an API may not know (case 58)": {
@@ -121,7 +121,7 @@ func TestExpandEachAttribute(t *testing.T) {
 			func(j *runpb.Job) { task(j).Timeout = &durationpb.Duration{Seconds: 3, Nanos: 500_000_000} },
 		},
 		"parallelism": {
-			func(m *Model) { m.TaskCount, m.Parallelism = types.Int64Value(8), types.Int64Value(2) },
+			func(m *Model) { m.TaskCount, m.Parallelism = value.NewWhole(8), value.NewWhole(2) },
 			func(j *runpb.Job) { j.Template.TaskCount, j.Template.Parallelism = 8, 2 },
 		},
 		"program": {

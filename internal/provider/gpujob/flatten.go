@@ -55,12 +55,12 @@ func flatten(ctx context.Context, job *runpb.Job, prior *Model, diags *diag.Diag
 	flattenGPU(task, container, prior, &m)
 	m.CPU = flattenQuantity(container.GetResources().GetLimits()[limitCPU], prior.CPU, value.ParseCPU, value.FormatCPU)
 	m.Memory = flattenQuantity(container.GetResources().GetLimits()[limitMemory], prior.Memory, value.ParseMemory, value.FormatMemory)
-	m.TaskCount = types.Int64Value(max(int64(execution.GetTaskCount()), serverTasks))
+	m.TaskCount = value.NewWhole(max(int64(execution.GetTaskCount()), serverTasks))
 	m.Parallelism = flattenParallelism(execution, prior.Parallelism)
 	m.TaskTimeout = flattenTimeout(task, prior.TaskTimeout)
-	m.MaxRetries = types.Int64Value(serverRetries)
+	m.MaxRetries = value.NewWhole(serverRetries)
 	if r, ok := task.GetRetries().(*runpb.TaskTemplate_MaxRetries); ok {
-		m.MaxRetries = types.Int64Value(int64(r.MaxRetries))
+		m.MaxRetries = value.NewWhole(int64(r.MaxRetries))
 	}
 	checkpoint := findCheckpoint(ctx, task, container, prior, diags)
 	m.Checkpoint = flattenCheckpoint(checkpoint, container, prior.checkpoint(ctx, diags)).object(ctx, diags)
@@ -148,12 +148,12 @@ func flattenQuantity(live string, prior value.Quantity, parse func(string) (int6
 
 // flattenParallelism reads 0 as unset. A server that writes the number of tasks
 // where nothing was asked for means the same.
-func flattenParallelism(t *runpb.ExecutionTemplate, prior types.Int64) types.Int64 {
+func flattenParallelism(t *runpb.ExecutionTemplate, prior value.Whole) value.Whole {
 	n := int64(t.GetParallelism())
 	if n == 0 || prior.IsNull() && n >= max(int64(t.GetTaskCount()), serverTasks) {
-		return types.Int64Null()
+		return value.NewWholeNull()
 	}
-	return types.Int64Value(n)
+	return value.NewWhole(n)
 }
 
 func flattenTimeout(task *runpb.TaskTemplate, prior value.Duration) value.Duration {

@@ -38,10 +38,10 @@ type Model struct {
 	GPUZonalRedundancy      types.Bool     `tfsdk:"gpu_zonal_redundancy"`
 	CPU                     value.Quantity `tfsdk:"cpu"`
 	Memory                  value.Quantity `tfsdk:"memory"`
-	TaskCount               types.Int64    `tfsdk:"task_count"`
-	Parallelism             types.Int64    `tfsdk:"parallelism"`
+	TaskCount               value.Whole    `tfsdk:"task_count"`
+	Parallelism             value.Whole    `tfsdk:"parallelism"`
 	TaskTimeout             value.Duration `tfsdk:"task_timeout"`
-	MaxRetries              types.Int64    `tfsdk:"max_retries"`
+	MaxRetries              value.Whole    `tfsdk:"max_retries"`
 	Checkpoint              types.Object   `tfsdk:"checkpoint"`
 	Volumes                 types.Map      `tfsdk:"volumes"`
 	Network                 types.Object   `tfsdk:"network"`

@@ -30,7 +30,7 @@ func example() Model {
 	m.Image = types.StringValue("us-docker.pkg.dev/my-project/repo/train:1")
 	m.GPUType, m.GPUZonalRedundancy = types.StringValue("nvidia-l4"), types.BoolValue(false)
 	m.CPU, m.Memory = value.NewQuantity("4"), value.NewQuantity("16Gi")
-	m.TaskCount, m.TaskTimeout, m.MaxRetries = types.Int64Value(1), value.NewDuration("1h"), types.Int64Value(3)
+	m.TaskCount, m.TaskTimeout, m.MaxRetries = value.NewWhole(1), value.NewDuration("1h"), value.NewWhole(3)
 	m.ServiceAccountID = types.StringValue("train-1a2b3c4d")
 	m.ServiceAccountEmail = types.StringValue("train-1a2b3c4d@my-project.iam.gserviceaccount.com")
 	m.ServiceAccountUniqueID = types.StringValue("999000000000000000001")

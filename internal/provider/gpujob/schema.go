@@ -100,11 +100,13 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"task_count": schema.Int64Attribute{
 				MarkdownDescription: fmt.Sprintf("Number of tasks of an execution, 1 to %d. Default: `%d`.", resilience.MaxTasks, defaultTasks),
+				CustomType:          value.WholeType{},
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultTasks),
 				Validators: []validator.Int64{count{least: 1, few: "An execution has at least one task: write 1 or more.", many: fmt.Sprintf("Write at most %d.", resilience.MaxTasks)}},
 			},
 			"parallelism": schema.Int64Attribute{
 				MarkdownDescription: "How many tasks may run at the same time, at most `task_count`. Unset: as many as quota allows.",
+				CustomType:          value.WholeType{},
 				Optional:            true,
 				Validators:          []validator.Int64{count{least: 1, few: "No task could run: write 1 or more, or leave parallelism out to let as many tasks run as quota allows.", many: "Write at most task_count, or leave parallelism out to let as many tasks run as quota allows."}},
 			},
@@ -118,6 +120,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"max_retries": schema.Int64Attribute{
 				MarkdownDescription: fmt.Sprintf("How often a failed or interrupted task is started again, 0 to %d. A timeout uses up a retry, too. Default: `%d`.", resilience.MaxRetries, defaultRetries),
+				CustomType:          value.WholeType{},
 				Optional:            true, Computed: true, Default: int64default.StaticInt64(defaultRetries),
 				Validators: []validator.Int64{count{least: 0, few: "Write 0 for a single attempt, or the number of attempts after the first.", many: fmt.Sprintf("Write at most %d.", resilience.MaxRetries)}},
 			},

@@ -56,7 +56,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 func validateParallelism(m *Model, diags *diag.Diagnostics) {
 	tasks := m.TaskCount
 	if tasks.IsNull() {
-		tasks = types.Int64Value(defaultTasks)
+		tasks = value.NewWhole(defaultTasks)
 	}
 	// A number that is no number of tasks at all has its own message.
 	if value.Known(m.Parallelism) && value.Known(tasks) && tasks.ValueInt64() >= 1 && m.Parallelism.ValueInt64() > tasks.ValueInt64() && m.Parallelism.ValueInt64() <= math.MaxInt32 {
@@ -173,7 +173,7 @@ func validatePrefix(c *Checkpoint, diags *diag.Diagnostics) {
 	for i, o := range value.Elements(c.MountOptions) {
 		if key, _, _ := strings.Cut(o, "="); key == prefixMountOption {
 			diags.AddAttributeError(tfpath.Root("checkpoint").AtName("mount_options").AtListIndex(i), "Folder to mount is given twice", fmt.Sprintf(
-				"prefix is %q and mount_options has %q; both choose the folder of the bucket that is mounted. Remove one of them.", c.Prefix.ValueString(), o))
+				"prefix is %q and mount_options has %q; both choose the folder of the bucket that is mounted. Remove one of them.", resourcename.Shorten(c.Prefix.ValueString()), resourcename.Shorten(o)))
 		}
 	}
 }
@@ -279,10 +279,10 @@ var mountOptionShape = regexp.MustCompile(`^[a-z][a-z0-9-]*(=.*)?$`)
 
 func checkMountOption(s string) error {
 	if bare := strings.TrimLeft(s, "-"); bare != s {
-		return fmt.Errorf("%q begins with a hyphen, which Cloud Run adds itself: write %q", s, bare)
+		return fmt.Errorf("%q begins with a hyphen, which Cloud Run adds itself: write %q", resourcename.Shorten(s), resourcename.Shorten(bare))
 	}
 	if !mountOptionShape.MatchString(s) {
-		return fmt.Errorf("%q is not an option of gcsfuse: write one as \"name\" or \"name=value\", such as \"implicit-dirs\"", s)
+		return fmt.Errorf("%q is not an option of gcsfuse: write one as \"name\" or \"name=value\", such as \"implicit-dirs\"", resourcename.Shorten(s))
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func (annotations) ValidateMap(_ context.Context, req validator.MapRequest, resp
 
 func checkWorkingDir(s string) error {
 	if !path.IsAbs(s) {
-		return fmt.Errorf("%q is relative: write an absolute path such as %q", resourcename.Shorten(s), path.Clean("/"+s))
+		return fmt.Errorf("%q is relative: write an absolute path such as %q", resourcename.Shorten(s), resourcename.Shorten(path.Clean("/"+s)))
 	}
 	return nil
 }
@@ -324,10 +324,10 @@ var imageShape = regexp.MustCompile(`^\S+$`)
 
 func checkImage(s string) error {
 	if rest, ok := strings.CutPrefix(s, "https://"); ok && rest != "" {
-		return fmt.Errorf("%q is an address: write the image without https://, %q", s, rest)
+		return fmt.Errorf("%q is an address: write the image without https://, %q", resourcename.Shorten(s), resourcename.Shorten(rest))
 	}
 	if !imageShape.MatchString(s) {
-		return fmt.Errorf("%q is not a container image: write one such as \"us-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE:TAG\"", s)
+		return fmt.Errorf("%q is not a container image: write one such as \"us-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE:TAG\"", resourcename.Shorten(s))
 	}
 	return nil
 }
@@ -357,9 +357,9 @@ func checkGPUType(s string) error {
 	case gpuTypeShape.MatchString(s):
 		return nil
 	case gpuTypeShape.MatchString(lower):
-		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", s, lower)
+		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", resourcename.Shorten(s), resourcename.Shorten(lower))
 	}
-	return fmt.Errorf("%q is not a GPU type: write one such as \"nvidia-l4\", or \"none\"", s)
+	return fmt.Errorf("%q is not a GPU type: write one such as \"nvidia-l4\", or \"none\"", resourcename.Shorten(s))
 }
 
 // checkMountPath holds the rules for a mount path: absolute, not the root, not
@@ -370,19 +370,19 @@ func checkMountPath(s string) error {
 	case s == "":
 		return errors.New("the text is empty: write an absolute path such as \"/checkpoints\"")
 	case !strings.HasPrefix(s, "/"):
-		return fmt.Errorf("%q is relative: write %q", s, path.Clean("/"+s))
+		return fmt.Errorf("%q is relative: write %q", resourcename.Shorten(s), resourcename.Shorten(path.Clean("/"+s)))
 	case strings.Contains(s, ":"):
-		return fmt.Errorf("%q contains a colon, which Cloud Run does not accept in a mount path: write one without, such as %q", s, strings.ReplaceAll(s, ":", "-"))
+		return fmt.Errorf("%q contains a colon, which Cloud Run does not accept in a mount path: write one without, such as %q", resourcename.Shorten(s), resourcename.Shorten(strings.ReplaceAll(s, ":", "-")))
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fmt.Errorf("%q contains a line end or another control character: write a path without", s)
+		return fmt.Errorf("%q contains a line end or another control character: write a path without", resourcename.Shorten(s))
 	case clean == "/":
 		return errors.New("\"/\" would hide the whole image: write a folder such as \"/checkpoints\"")
 	case strings.Contains(s+"/", "/../") || strings.Contains(s+"/", "/./"):
-		return fmt.Errorf("%q has \".\" or \"..\" in it: write the path as it is meant, %q", s, clean)
+		return fmt.Errorf("%q has \".\" or \"..\" in it: write the path as it is meant, %q", resourcename.Shorten(s), resourcename.Shorten(clean))
 	}
 	for _, reserved := range []string{"/dev", "/proc", "/sys"} {
 		if clean == reserved || strings.HasPrefix(clean, reserved+"/") {
-			return fmt.Errorf("%q belongs to the system: Cloud Run mounts nothing on %s or below it; write a folder such as \"/checkpoints\"", s, reserved)
+			return fmt.Errorf("%q belongs to the system: Cloud Run mounts nothing on %s or below it; write a folder such as \"/checkpoints\"", resourcename.Shorten(s), reserved)
 		}
 	}
 	return nil
@@ -405,15 +405,15 @@ func checkPrefix(s string) error {
 	trimmed := strings.Trim(s, "/")
 	switch {
 	case trimmed == "":
-		return fmt.Errorf("%q is no folder: leave the attribute out to mount the whole bucket", s)
+		return fmt.Errorf("%q is no folder: leave the attribute out to mount the whole bucket", resourcename.Shorten(s))
 	case trimmed != s:
-		return fmt.Errorf("%q begins or ends with a slash: write %q", s, trimmed)
+		return fmt.Errorf("%q begins or ends with a slash: write %q", resourcename.Shorten(s), resourcename.Shorten(trimmed))
 	case strings.ContainsAny(s, ",\r\n"):
-		return fmt.Errorf("%q contains a comma or a line end, which a mount option cannot carry: write a folder without", s)
+		return fmt.Errorf("%q contains a comma or a line end, which a mount option cannot carry: write a folder without", resourcename.Shorten(s))
 	}
 	for _, part := range strings.Split(s, "/") {
 		if part == "" || part == "." || part == ".." {
-			return fmt.Errorf("%q has an empty part, \".\" or \"..\" in it: write a folder such as \"runs/42\"", s)
+			return fmt.Errorf("%q has an empty part, \".\" or \"..\" in it: write a folder such as \"runs/42\"", resourcename.Shorten(s))
 		}
 	}
 	return nil
@@ -426,9 +426,9 @@ func checkRole(s string) error {
 		return nil
 	}
 	if roleShape.MatchString("roles/" + s) {
-		return fmt.Errorf("%q is not a role: write %q", s, "roles/"+s)
+		return fmt.Errorf("%q is not a role: write %q", resourcename.Shorten(s), resourcename.Shorten("roles/"+s))
 	}
-	return fmt.Errorf("%q is not a role: write one such as %q", s, defaultRole)
+	return fmt.Errorf("%q is not a role: write one such as %q", resourcename.Shorten(s), defaultRole)
 }
 
 // capital begins a sentence with an upper-case letter.

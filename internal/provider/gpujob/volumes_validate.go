@@ -148,7 +148,7 @@ func (filePaths) ValidateMap(_ context.Context, req validator.MapRequest, resp *
 	for _, name := range sortedKeys(elements) {
 		switch {
 		case elements[name].IsNull():
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid file", fmt.Sprintf("The file %q is null. Leave it out, or write {} for the newest version.", name))
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid file", fmt.Sprintf("The file %q is null. Leave it out, or write {} for the newest version.", resourcename.Shorten(name)))
 		case name == "" || path.IsAbs(name) || path.Clean(name) != name || name == "." || name == ".." || strings.HasPrefix(name, "../"):
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid path of a file", fmt.Sprintf(
 				"%q is not a path below the mount path: write one without a leading slash and without \".\" or \"..\", such as \"keys/token.txt\".", resourcename.Shorten(name)))
@@ -189,11 +189,11 @@ func checkSubPath(s string) error {
 	case s == "":
 		return errors.New("the text is empty: leave the attribute out to mount the whole volume")
 	case strings.HasPrefix(s, "/"):
-		return fmt.Errorf("%q begins with a slash: write the folder of the volume, %q", s, strings.TrimLeft(s, "/"))
+		return fmt.Errorf("%q begins with a slash: write the folder of the volume, %q", resourcename.Shorten(s), resourcename.Shorten(strings.TrimLeft(s, "/")))
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fmt.Errorf("%q contains a control character: write a folder without", s)
+		return fmt.Errorf("%q contains a control character: write a folder without", resourcename.Shorten(s))
 	case slices.Contains(strings.Split(s, "/"), ".."):
-		return fmt.Errorf("%q leads out of the volume: write a folder of it, such as \"data\"", s)
+		return fmt.Errorf("%q leads out of the volume: write a folder of it, such as \"data\"", resourcename.Shorten(s))
 	}
 	return nil
 }

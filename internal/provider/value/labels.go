@@ -104,7 +104,7 @@ func (isLabels) ValidateMap(ctx context.Context, req validator.MapRequest, resp 
 		}
 		if err != nil {
 			at := req.Path.AtMapKey(key)
-			resp.Diagnostics.Append(diag.NewAttributeErrorDiagnostic(at, "Invalid label", fmt.Sprintf("%s: %s.", at, err)))
+			resp.Diagnostics.Append(diag.NewAttributeErrorDiagnostic(at, "Invalid label", fmt.Sprintf("%s: %s.", req.Path.AtMapKey(resourcename.Shorten(key)), err)))
 		}
 	}
 }
