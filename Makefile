@@ -61,7 +61,7 @@ fmt: ## Format Go and Terraform files
 	terraform fmt -recursive examples
 
 # Templates that internal/pages writes.
-PAGES := templates/guides/limits-and-gpu-types.md.tmpl
+PAGES := templates/guides/limits-and-gpu-types.md.tmpl templates/guides/troubleshooting.md.tmpl
 
 .PHONY: generate
 generate: ## Write docs/ from the schema, the tables, templates and examples

@@ -9,29 +9,35 @@ import (
 	"path/filepath"
 )
 
-// pages are the files below the templates' folder.
-var pages = map[string]func() string{
-	"guides/limits-and-gpu-types.md.tmpl": limits,
+// pages are the files below the templates' folder. Each is made of the tables of
+// the code, or of files below the root of the project.
+var pages = map[string]func(root string) (string, error){
+	"guides/limits-and-gpu-types.md.tmpl": func(string) (string, error) { return limits(), nil },
+	"guides/troubleshooting.md.tmpl":      troubleshooting,
 }
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: pages FOLDER, the folder of the templates")
+		fmt.Fprintln(os.Stderr, "usage: pages FOLDER, the folder of the templates, in the root of the project")
 		os.Exit(2)
 	}
-	if err := write(os.Args[1]); err != nil {
+	if err := write(".", os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "pages:", err)
 		os.Exit(1)
 	}
 }
 
-func write(folder string) error {
+func write(root, folder string) error {
 	for name, render := range pages {
+		text, err := render(root)
+		if err != nil {
+			return err
+		}
 		file := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, []byte(render()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

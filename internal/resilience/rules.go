@@ -145,7 +145,7 @@ var (
 		Date: TableDate, Source: "Cloud Run page on task timeout",
 	}
 	LaunchStage = Rule{
-		ID: "launch-stage", Resource: JobResource, Attribute: "launch_stage", Summary: "Launch stage is too low for a feature in use",
+		ID: "launch-stage", Resource: JobResource, Attribute: "launch_stage", Summary: "Launch stage does not permit a feature in use",
 		Limit: "At least the stage that the features in use need.", Verdict: Warn, Dated: true,
 		Date: TableDate, Source: "table of features in preview",
 	}

@@ -68,7 +68,7 @@ func (noNulls) ValidateList(_ context.Context, req validator.ListRequest, resp *
 		if e.IsNull() {
 			p := req.Path.AtListIndex(i)
 			resp.Diagnostics.AddAttributeError(p, "Element is null", fmt.Sprintf(
-				"%s has the value null, which no program can be given. Leave the element out, for example with compact(), or write \"\" for an empty text.", p))
+				"%s has the value null. Leave the element out, for example with compact(), or write \"\" for an empty text.", p))
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (noNulls) ValidateMap(_ context.Context, req validator.MapRequest, resp *va
 		if e.IsNull() {
 			p := req.Path.AtMapKey(name)
 			resp.Diagnostics.AddAttributeError(p, "Element is null", fmt.Sprintf(
-				"%s has the value null, which no program can be given. Leave the element out, or write \"\" for an empty text.", p))
+				"%s has the value null. Leave the element out, or write \"\" for an empty text.", p))
 		}
 	}
 }

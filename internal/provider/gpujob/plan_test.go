@@ -302,7 +302,7 @@ func TestPlanFindings(t *testing.T) {
 		"invitation":          {map[string]any{"location": "asia-south1"}, []string{"warning location: GPU type is by invitation only in this region: "}},
 		"redundancy":          {map[string]any{"gpu_zonal_redundancy": true}, []string{"warning gpu_zonal_redundancy: "}},
 		// case 16
-		"stage too low": {withCheckpoint(map[string]any{"task_timeout": "2h", "launch_stage": "GA"}), []string{`warning launch_stage: Launch stage is too low for a feature in use: launch_stage is "GA", but a GPU task timeout of 2h`}},
+		"stage too low": {withCheckpoint(map[string]any{"task_timeout": "2h", "launch_stage": "GA"}), []string{`warning launch_stage: Launch stage does not permit a feature in use: launch_stage is "GA", but a GPU task timeout of 2h`}},
 		"long name":     {map[string]any{"name": strings.Repeat("a", 50)}, []string{"warning name: Long job name: "}},
 		"K_ variable":   {map[string]any{"env": map[string]any{"K_SERVICE": "x"}}, []string{`warning env["K_SERVICE"]: `}},
 	} {

@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"launch stage": {
 			fault: faults.Fault{Method: acctest.CreateJob, Status: refused(t, codes.InvalidArgument, "The feature 'X' is not supported in the declared launch stage on resource R. The launch stage annotation should be specified at least as ALPHA.")},
-			at:    `AttributeName("launch_stage")`, title: ": launch stage is too high", says: []string{`launch_stage = "ALPHA"`}, account: true, calls: 1,
+			at:    `AttributeName("launch_stage")`, title: ": the launch stage does not permit a feature", says: []string{`launch_stage = "ALPHA"`}, account: true, calls: 1,
 		},
 		"account": {
 			fault: faults.Fault{Method: acctest.CreateServiceAccount, Status: refused(t, codes.ResourceExhausted, "Maximum number of service accounts on project reached.", &errdetails.RetryInfo{RetryDelay: durationpb.New(86401 * time.Second)})},

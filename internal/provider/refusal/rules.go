@@ -80,7 +80,7 @@ var jobRules = []rule{
 			other = " (or \"ALPHA\")"
 		}
 		return Explanation{
-			Kind: Stage, Title: "launch stage is too high", At: path.Root("launch_stage"),
+			Kind: Stage, Title: "the launch stage does not permit a feature", At: path.Root("launch_stage"),
 			What: fmt.Sprintf("The job uses the feature %q, which is not finished yet, and declares a launch stage in which Google does not offer it.", found[1]),
 			Next: fmt.Sprintf("Set launch_stage = %q%s to accept a feature that Google may still change, or do without the feature.", stage, other),
 		}
