@@ -351,3 +351,30 @@ func everyGrant(project, email string) []gcp.Grant {
 	}
 	return out
 }
+
+// Whatever may be left out says what it is then.
+func TestDefaultsAreDocumented(t *testing.T) {
+	t.Parallel()
+	var walk func(at string, schema []*tfprotov6.SchemaAttribute)
+	walk = func(at string, schema []*tfprotov6.SchemaAttribute) {
+		for _, a := range schema {
+			here := join(at, a.Name)
+			if here == "timeouts" {
+				continue // its attributes say it
+			}
+			if a.Optional && !strings.Contains(a.Description, "Default: ") && !strings.Contains(a.Description, "Default, by ") && here != "secret_env.secret" {
+				t.Errorf("%s does not say what its default is: %s", here, a.Description)
+			}
+			if !a.Optional && a.Description == "" {
+				t.Errorf("%s has no description", here)
+			}
+			if a.NestedType != nil {
+				walk(here, a.NestedType.Attributes)
+			}
+		}
+	}
+	s := newCore(t).schema
+	walk("", s.Block.Attributes)
+	i := slices.IndexFunc(s.Block.Attributes, func(a *tfprotov6.SchemaAttribute) bool { return a.Name == "timeouts" })
+	walk("timeouts.", s.Block.Attributes[i].NestedType.Attributes)
+}

@@ -36,7 +36,7 @@ var (
 
 func secretEnvAttribute() schema.MapNestedAttribute {
 	return schema.MapNestedAttribute{
-		MarkdownDescription: "Environment variables whose values are secrets of Secret Manager, read when a task starts. A name stands in `env` or here, not in both.",
+		MarkdownDescription: "Environment variables whose values are secrets of Secret Manager, read when a task starts. A name stands in `env` or here, not in both, and follows the same rules. Default: none.",
 		Optional:            true,
 		Validators:          []validator.Map{environment{}},
 		NestedObject: schema.NestedAttributeObject{Validators: []validator.Object{namesSecret{}}, Attributes: map[string]schema.Attribute{

@@ -33,32 +33,32 @@ var networkTypes = map[string]attr.Type{
 
 func networkAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "How tasks reach a VPC network: directly, by `network` and `subnetwork`, or through a `connector`.",
+		MarkdownDescription: "How tasks reach a VPC network: directly, by `network` and `subnetwork`, or through a `connector`. Default: tasks reach the internet only.",
 		Optional:            true,
 		Validators:          []validator.Object{oneWay{}},
 		Attributes: map[string]schema.Attribute{
 			"network": schema.StringAttribute{
-				MarkdownDescription: "VPC network: its name, or `projects/PROJECT/global/networks/NAME`. When unset, it is the network of `subnetwork`.",
+				MarkdownDescription: "VPC network: its name, or `projects/PROJECT/global/networks/NAME`. Default: the network of `subnetwork`.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a network", "Invalid network", checkNetwork)},
 			},
 			"subnetwork": schema.StringAttribute{
-				MarkdownDescription: "Subnetwork from which tasks get their addresses: its name, or `projects/PROJECT/regions/REGION/subnetworks/NAME`. When unset, it is the one with the network's name.",
+				MarkdownDescription: "Subnetwork from which tasks get their addresses: its name, or `projects/PROJECT/regions/REGION/subnetworks/NAME`. Default: the one with the network's name.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a subnetwork", "Invalid subnetwork", checkSubnetwork)},
 			},
 			"tags": schema.SetAttribute{
-				MarkdownDescription: "Network tags of the tasks, for firewall rules.",
+				MarkdownDescription: "Network tags of the tasks, for firewall rules: each up to 63 lower-case letters, digits and hyphens, a letter first. Default: none.",
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.Set{networkTags{}},
 			},
 			"connector": schema.StringAttribute{
-				MarkdownDescription: "Serverless VPC Access connector: `projects/PROJECT/locations/REGION/connectors/NAME`. Excludes `network`, `subnetwork` and `tags`.",
+				MarkdownDescription: "Serverless VPC Access connector: `projects/PROJECT/locations/REGION/connectors/NAME`. Excludes `network`, `subnetwork` and `tags`. Default: none.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a connector", "Invalid connector", checkConnector)},
 			},
 			"egress": schema.StringAttribute{
-				MarkdownDescription: "What goes through the network: `\"PRIVATE_RANGES_ONLY\"` or `\"ALL_TRAFFIC\"`. When unset, Cloud Run uses `PRIVATE_RANGES_ONLY`.",
+				MarkdownDescription: "What goes through the network: `\"PRIVATE_RANGES_ONLY\"` or `\"ALL_TRAFFIC\"`. Default: Cloud Run's, `PRIVATE_RANGES_ONLY`.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("an egress setting", "Invalid egress", checkEgress)},
 			},

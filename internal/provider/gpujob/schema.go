@@ -50,27 +50,27 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"project":  placement.Project("job"),
 			"location": placement.Location("job", "Region of the job, such as `us-central1`."),
 			"image": schema.StringAttribute{
-				MarkdownDescription: "Container image. Cloud Run resolves a tag to a digest each time the job runs.",
+				MarkdownDescription: "Container image, such as `us-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE:TAG`, without `https://`. Cloud Run resolves a tag to a digest each time the job runs.",
 				Required:            true,
 				Validators:          []validator.String{value.Parses("a container image", "Invalid image", checkImage)},
 			},
 			"command": schema.ListAttribute{
-				MarkdownDescription: "Program to start instead of the image's entry point.",
+				MarkdownDescription: "Program to start instead of the image's entry point. Default: the image's.",
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}},
 			},
 			"args": schema.ListAttribute{
-				MarkdownDescription: "Arguments of the program.",
+				MarkdownDescription: "Arguments of the program. Default: the image's.",
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}},
 			},
 			"working_dir": schema.StringAttribute{
-				MarkdownDescription: "Folder in which the program starts. When unset, it is the image's.",
+				MarkdownDescription: "Absolute path of the folder in which the program starts. Default: the image's.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("an absolute path", "Invalid working directory", checkWorkingDir)},
 			},
 			"env": schema.MapAttribute{
-				MarkdownDescription: "Environment variables. " + reservedEnvText,
+				MarkdownDescription: "Environment variables. They stand in the state: what is secret belongs into `secret_env`. Default: none. " + reservedEnvText,
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.Map{environment{}},
 			},
@@ -92,7 +92,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Validators:    []validator.String{value.IsCPU()},
 			},
 			"memory": schema.StringAttribute{
-				MarkdownDescription: "Memory of each task, such as `\"32Gi\"`. " + resourceDefaults(func(g resilience.GPU) string { return g.DefaultMemory }),
+				MarkdownDescription: "Memory of each task: bytes, or with a unit such as `Mi`, `Gi`, `M` or `G`, as in `\"32Gi\"`. " + resourceDefaults(func(g resilience.GPU) string { return g.DefaultMemory }),
 				CustomType:          value.QuantityType{},
 				Optional:            true, Computed: true,
 				PlanModifiers: []planmodifier.String{value.KeepEqual()},
@@ -105,13 +105,13 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Validators: []validator.Int64{count{least: 1, few: "An execution has at least one task: write 1 or more.", many: fmt.Sprintf("Write at most %d.", resilience.MaxTasks)}},
 			},
 			"parallelism": schema.Int64Attribute{
-				MarkdownDescription: "How many tasks may run at the same time, at most `task_count`. Unset: as many as quota allows.",
+				MarkdownDescription: "How many tasks may run at the same time, 1 to `task_count`. Default: as many as quota allows.",
 				CustomType:          value.WholeType{},
 				Optional:            true,
 				Validators:          []validator.Int64{count{least: 1, few: "No task could run: write 1 or more, or leave parallelism out to let as many tasks run as quota allows.", many: "Write at most task_count, or leave parallelism out to let as many tasks run as quota allows."}},
 			},
 			"task_timeout": schema.StringAttribute{
-				MarkdownDescription: fmt.Sprintf("How long one attempt of a task may run, such as `\"12h\"`. Each retry has the full time again. At most %s; with a GPU %s are documented (preview above %s). Default: `%q`.",
+				MarkdownDescription: fmt.Sprintf("How long one attempt of a task may run: hours, minutes and seconds, such as `\"12h\"` or `\"1h30m\"`. Each retry has the full time again. At most %s; with a GPU %s are documented (preview above %s). Default: `%q`.",
 					value.FormatDuration(resilience.MaxTimeout), value.FormatDuration(resilience.MaxGPUTimeout), value.FormatDuration(resilience.MaxGPUTimeoutGA), defaultTimeout),
 				CustomType: value.DurationType{},
 				Optional:   true, Computed: true, Default: stringdefault.StaticString(defaultTimeout),
@@ -130,14 +130,14 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"encryption_key":       encryptionKeyAttribute(),
 			"binary_authorization": binaryAuthorizationAttribute(),
 			"service_account": schema.StringAttribute{
-				MarkdownDescription: "E-mail of an existing service account to run as. When unset, the provider makes an account for this job and deletes it with the job. Changing it changes the job in place.",
+				MarkdownDescription: "E-mail of an existing service account to run as. Changing it changes the job in place. Default: the provider makes an account for this job, and deletes it with the job.",
 				Optional:            true,
 				Validators: []validator.String{
 					value.Parses("the e-mail of a service account", "Invalid service account", resourcename.CheckServiceAccount),
 				},
 			},
 			"service_account_id": schema.StringAttribute{
-				MarkdownDescription: "Id of the account that the provider makes. Default: the first 21 characters of the job's name, a hyphen and a hash of project, location and name. Excludes `service_account`.",
+				MarkdownDescription: "Id of the account that the provider makes: 6 to 30 lower-case letters, digits and hyphens, a letter first. It stays when it is left out later. Default: the first 21 characters of the job's name, a hyphen and a hash of project, location and name. Excludes `service_account`.",
 				Optional:            true, Computed: true,
 				Validators: []validator.String{
 					value.Parses("the id of a service account", "Invalid service account id", resourcename.CheckServiceAccountID),
@@ -145,12 +145,13 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"labels": labels.Attribute("the job and of its executions"),
 			"annotations": schema.MapAttribute{
-				MarkdownDescription: "Annotations of the job. Only the configured keys are managed. Those of Google's namespaces, such as `run.googleapis.com/`, are refused.",
-				ElementType:         types.StringType, Optional: true,
+				MarkdownDescription: "Annotations of the job. Only the configured keys are managed: those that others add stay. A key has up to 63 letters, digits, `-`, `_` and `.`, and may have a domain and a slash before. " +
+					"Those of Google's namespaces, such as `run.googleapis.com/`, are refused. Default: none.",
+				ElementType: types.StringType, Optional: true,
 				Validators: []validator.Map{annotations{}},
 			},
 			"launch_stage": schema.StringAttribute{
-				MarkdownDescription: "Launch stage of the features that the job may use: `\"GA\"`, `\"BETA\"` or `\"ALPHA\"`. When unset, the lowest stage that the features in use need is sent, and nothing is stored.",
+				MarkdownDescription: "Launch stage of the features that the job may use: `\"GA\"`, `\"BETA\"` or `\"ALPHA\"`. A lower one that Cloud Run reports is no difference. Default: the lowest stage that the features in use need is sent, and nothing is stored.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a launch stage", "Invalid launch stage", checkLaunchStage)},
 			},
@@ -187,7 +188,7 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Where the program saves its checkpoints: a bucket that is mounted into each task. " +
-			"Several tasks, and an attempt that is still ending beside the next one, write to the same mount: keep `CLOUD_RUN_TASK_INDEX` in the path, since of two writers of one object the last wins.",
+			"Several tasks, and an attempt that is still ending beside the next one, write to the same mount: keep `CLOUD_RUN_TASK_INDEX` in the path, since of two writers of one object the last wins. Default: none.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"bucket": schema.StringAttribute{
@@ -201,12 +202,12 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 				Validators: []validator.String{value.Parses("a mount path", "Invalid mount path", checkMountPath)},
 			},
 			"prefix": schema.StringAttribute{
-				MarkdownDescription: "Folder of the bucket to mount instead of the whole bucket, such as `\"runs/42\"`.",
+				MarkdownDescription: "Folder of the bucket to mount instead of the whole bucket, such as `\"runs/42\"`, without a slash at its ends. Default: the whole bucket.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a folder of the bucket", "Invalid prefix", checkPrefix)},
 			},
 			"mount_options": schema.ListAttribute{
-				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. With `enable-streaming-writes=false` or a file cache, frameworks that write a checkpoint out of order find room for it.",
+				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. With `enable-streaming-writes=false` or a file cache, frameworks that write a checkpoint out of order find room for it. Default: none.",
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}, mountOptions{}},
 			},
@@ -219,10 +220,10 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 				MarkdownDescription: "Whether to grant the role. Default: `true` for the account that the provider makes, `false` for a named `service_account` (two jobs that share an account must not revoke each other's grants).",
 				Optional:            true,
 			},
-			"interval":     duration("How much work the program does between two checkpoints. Not sent: the plan checks with it that an attempt can save at least once."),
-			"write_time":   duration("How long the program takes to write a checkpoint. Not sent."),
-			"restore_time": duration("How long an attempt takes until it has read a checkpoint. Not sent."),
-			"work_time":    duration("How long a task works in all. Not sent: the plan checks with it whether `max_retries` are enough."),
+			"interval":     duration("How much work the program does between two checkpoints. A duration such as `\"30m\"`. Not sent: the plan checks with it that an attempt can save at least once. Default: not checked."),
+			"write_time":   duration("How long the program takes to write a checkpoint, such as `\"2m\"`. Not sent: it counts in the checks of `interval` and `work_time`. Default: no time."),
+			"restore_time": duration("How long an attempt takes until it has read a checkpoint, such as `\"5m\"`. Not sent: it counts in the checks of `interval` and `work_time`. Default: no time."),
+			"work_time":    duration("How long a task works in all, such as `\"90h\"`. Not sent: the plan checks with it whether `max_retries` are enough. Default: not checked."),
 		},
 	}
 }

@@ -29,22 +29,22 @@ var binaryAuthorizationTypes = map[string]attr.Type{
 
 func binaryAuthorizationAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Admits only images that a Binary Authorization policy accepts: exactly one of `use_default` and `policy`.",
+		MarkdownDescription: "Admits only images that a Binary Authorization policy accepts: exactly one of `use_default` and `policy`. Default: every image is admitted.",
 		Optional:            true,
 		Validators:          []validator.Object{onePolicy{}},
 		Attributes: map[string]schema.Attribute{
 			"use_default": schema.BoolAttribute{
-				MarkdownDescription: "`true` uses the project's default policy.",
+				MarkdownDescription: "`true` uses the project's default policy. Default: `policy` is used.",
 				Optional:            true,
 				Validators:          []validator.Bool{onlyTrue{}},
 			},
 			"policy": schema.StringAttribute{
-				MarkdownDescription: "A platform policy, `projects/PROJECT/platforms/cloudRun/policies/NAME`.",
+				MarkdownDescription: "A platform policy, `projects/PROJECT/platforms/cloudRun/policies/NAME`. Default: the one of `use_default`.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a policy", "Invalid Binary Authorization policy", checkPolicy)},
 			},
 			"breakglass_justification": schema.StringAttribute{
-				MarkdownDescription: "Why an image that the policy does not accept is admitted this time. Only with `use_default`.",
+				MarkdownDescription: "Why an image that the policy does not accept is admitted nevertheless. Only with `use_default`. Default: it is not.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a reason", "Invalid justification", checkJustification)},
 			},
@@ -55,7 +55,7 @@ func binaryAuthorizationAttribute() schema.SingleNestedAttribute {
 func encryptionKeyAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "Key of Cloud KMS that encrypts the deployed image, `projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY`. " +
-			"Cloud Run's service agent needs `roles/cloudkms.cryptoKeyEncrypterDecrypter` on it. When unset, Google's own key is used.",
+			"Cloud Run's service agent needs `roles/cloudkms.cryptoKeyEncrypterDecrypter` on it. Default: Google's own key.",
 		Optional:   true,
 		Validators: []validator.String{value.Parses("a key of Cloud KMS", "Invalid encryption key", checkKey)},
 	}

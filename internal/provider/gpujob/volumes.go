@@ -100,14 +100,14 @@ var (
 func volumesAttribute() schema.MapNestedAttribute {
 	return schema.MapNestedAttribute{
 		MarkdownDescription: "Further volumes, by name: lower-case letters, digits and hyphens. Each has exactly one of `gcs`, `nfs`, `empty_dir`, `secret` and `cloud_sql`. " +
-			"The name `checkpoint` belongs to the attribute `checkpoint`.",
+			"The name `checkpoint` belongs to the attribute `checkpoint`. Default: none.",
 		Optional:   true,
 		Validators: []validator.Map{volumeNames{}},
 		NestedObject: schema.NestedAttributeObject{
 			Validators: []validator.Object{oneKind{}},
 			Attributes: map[string]schema.Attribute{
 				"mount_path": schema.StringAttribute{
-					MarkdownDescription: "Absolute path under which each task sees the volume. Required, but for `cloud_sql`, which is always at `" + cloudSQLPath + "`.",
+					MarkdownDescription: "Absolute path under which each task sees the volume. No path lies below that of another volume. Required, but for `cloud_sql`. Default: for `cloud_sql`, and always, `" + cloudSQLPath + "`.",
 					Optional:            true,
 					Validators:          []validator.String{value.Parses("a mount path", "Invalid mount path", checkMountPath)},
 				},
@@ -116,7 +116,7 @@ func volumesAttribute() schema.MapNestedAttribute {
 					Optional:            true,
 				},
 				"sub_path": schema.StringAttribute{
-					MarkdownDescription: "Folder of the volume to mount instead of the whole volume. Not for `secret` and `cloud_sql`.",
+					MarkdownDescription: "Folder of the volume to mount instead of the whole volume, without a slash first. Not for `secret` and `cloud_sql`. Default: the whole volume.",
 					Optional:            true,
 					Validators:          []validator.String{value.Parses("a folder of the volume", "Invalid sub path", checkSubPath)},
 				},
@@ -132,7 +132,7 @@ func volumesAttribute() schema.MapNestedAttribute {
 
 func gcsAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "A Cloud Storage bucket, such as one with training data.",
+		MarkdownDescription: "A Cloud Storage bucket, such as one with training data. Default: none.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"bucket": schema.StringAttribute{
@@ -141,7 +141,7 @@ func gcsAttribute() schema.SingleNestedAttribute {
 				Validators:          []validator.String{value.Parses("the name of a bucket", "Invalid bucket name", resourcename.CheckBucket)},
 			},
 			"mount_options": schema.ListAttribute{
-				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"only-dir=data\"`.",
+				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"only-dir=data\"`. Default: none.",
 				ElementType:         types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}, mountOptions{}},
 			},
@@ -156,7 +156,7 @@ func gcsAttribute() schema.SingleNestedAttribute {
 
 func nfsAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "A folder of an NFS server, such as Filestore. The job needs `network` to reach it.",
+		MarkdownDescription: "A folder of an NFS server, such as Filestore. The job needs `network` to reach it. Default: none.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"server": schema.StringAttribute{
@@ -175,16 +175,16 @@ func nfsAttribute() schema.SingleNestedAttribute {
 
 func emptyDirAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "A folder that is empty when a task starts and gone when it ends. Nothing in it survives an interruption.",
+		MarkdownDescription: "A folder that is empty when a task starts and gone when it ends. Nothing in it survives an interruption. `{}` is enough. Default: none.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"medium": schema.StringAttribute{
-				MarkdownDescription: fmt.Sprintf("Where its files are: `%q`, as part of the task's `memory`, or `%q` (preview). When unset, Cloud Run decides; today that is memory.", mediumMemory, mediumDisk),
+				MarkdownDescription: fmt.Sprintf("Where its files are: `%q`, as part of the task's `memory`, or `%q` (preview). Default: Cloud Run decides; today that is memory.", mediumMemory, mediumDisk),
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a medium", "Invalid medium", checkMedium)},
 			},
 			"size_limit": schema.StringAttribute{
-				MarkdownDescription: "The most that its files may take, such as `\"2Gi\"`. When unset there is no limit of its own.",
+				MarkdownDescription: "The most that its files may take: bytes, or with a unit such as `Mi` or `Gi`, as in `\"2Gi\"`. Default: no limit of its own.",
 				CustomType:          value.QuantityType{},
 				Optional:            true,
 				PlanModifiers:       []planmodifier.String{value.KeepEqual()},
@@ -196,25 +196,25 @@ func emptyDirAttribute() schema.SingleNestedAttribute {
 
 func secretVolumeAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Versions of a secret as files. They are read when a task starts.",
+		MarkdownDescription: "Versions of a secret as files. They are read when a task starts. Default: none.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"secret": secretAttribute(),
 			"version": schema.StringAttribute{
-				MarkdownDescription: "Version that the only file holds, which has the secret's name. Excludes `items`. When both are unset the newest version is used.",
+				MarkdownDescription: "Version that the only file holds, which has the secret's name: a number, an alias or `\"latest\"`. Excludes `items`. Default: without `items` the newest version.",
 				Optional:            true,
 				Validators:          []validator.String{value.Parses("a version of a secret", "Invalid secret version", checkVersion)},
 			},
 			"items": schema.MapNestedAttribute{
-				MarkdownDescription: "The files, by their path below the mount path.",
+				MarkdownDescription: "The files, by their path below the mount path, without a slash first. Default: one file with the secret's name.",
 				Optional:            true,
 				Validators:          []validator.Map{filePaths{}},
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"version": versionAttribute(),
-					"mode":    fileModeAttribute("Mode bits of this file. Default: `default_mode`."),
+					"mode":    fileModeAttribute("Mode bits of this file in octal, such as `\"0400\"`. Cloud Run takes the write bits away. Default: `default_mode`."),
 				}},
 			},
-			"default_mode": fileModeAttribute("Mode bits of the files in octal, as chmod writes them, such as `\"0440\"`. Cloud Run takes the write bits away. When unset, Cloud Run uses `0444`."),
+			"default_mode": fileModeAttribute("Mode bits of the files in octal, as chmod writes them, such as `\"0440\"`. Cloud Run takes the write bits away. Default: Cloud Run's, `0444`."),
 			"grant":        secretGrantAttribute(),
 		},
 	}
@@ -230,11 +230,11 @@ func fileModeAttribute(description string) schema.StringAttribute {
 
 func cloudSQLAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Cloud SQL instances, as sockets below `" + cloudSQLPath + "`. The account needs `roles/cloudsql.client`, which this resource does not grant.",
+		MarkdownDescription: "Cloud SQL instances, as sockets below `" + cloudSQLPath + "`. The account needs `roles/cloudsql.client`, which this resource does not grant. Default: none.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"instances": schema.SetAttribute{
-				MarkdownDescription: "Connection names, `PROJECT:REGION:INSTANCE`.",
+				MarkdownDescription: "Connection names, `PROJECT:REGION:INSTANCE`, at least one.",
 				ElementType:         types.StringType, Required: true,
 				Validators: []validator.Set{instances{}},
 			},
