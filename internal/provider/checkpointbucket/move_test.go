@@ -30,7 +30,7 @@ func (s *server) move(provider, source string, version int64, state string) (*li
 	return &life{state: s.value(r.TargetState), private: r.TargetPrivate, identity: r.TargetIdentity}, r.Diagnostics
 }
 
-// A state of each schema version moves to the same resource: what is read afterwards fits the configuration.
+// A state of each schema version moves to the same resource, whatever type a field had then (case 103): what is read afterwards fits the configuration.
 func TestMoveOfEverySchemaVersion(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)

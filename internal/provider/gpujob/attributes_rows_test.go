@@ -126,6 +126,7 @@ func attributeRows() map[string]row {
 			{plan: "launch_stage", writes: "UpdateJob"}}},
 		"cancel_running_executions": {steps: []step{
 			{set: only("cancel_running_executions", true), plan: "cancel_running_executions"}, {set: only("cancel_running_executions", false), plan: "cancel_running_executions"}, {action: "no-op"}}},
+		// How long Terraform waits is not how long a task may run (case 50): nothing is sent.
 		"timeouts": {steps: []step{{set: only("timeouts", attrs{"create": "1h", "delete": "2h"}), plan: "timeouts"}, {set: only("timeouts", attrs{}), plan: "timeouts.create timeouts.delete"}, {plan: "timeouts"}}},
 	}
 	for _, verb := range []string{"create", "read", "update", "delete"} {
