@@ -15,6 +15,9 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 // attrs is an object or a map as a configuration writes it; what an object leaves out is null.
@@ -31,9 +34,20 @@ type core struct {
 }
 
 // newCore is a provider beside an emulator of its own, with buckets and secrets for jobs to use.
-func newCore(t testing.TB) *core {
+func newCore(t testing.TB, options ...func(*emulator.Options)) *core {
 	t.Helper()
-	w := unseen(t)
+	w := &world{t: t, e: acctest.Emulator(t, options...)}
+	client, err := gcp.New(t.Context(), gcp.Options{EmulatorHost: w.e.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.client = client
+	w.job = resourcename.Job{Project: acctest.EmulatorProject, Location: acctest.EmulatorRegion, Name: acctest.Name("job")}
 	w.provision()
 	return &core{speak(t, w), w}
 }
