@@ -96,7 +96,7 @@ func parseCase(text string) (Case, error) {
 		case "environment":
 			c.Environment = append(c.Environment, v)
 		default:
-			return Case{}, fmt.Errorf("case %q: %q is neither do: nor environment:", c.Title, line)
+			return Case{}, fmt.Errorf("case %q: %q is neither a do nor an environment", c.Title, line)
 		}
 	}
 	for _, part := range parts[1:] {

@@ -37,6 +37,28 @@ type refusal struct {
 	Detail     string `json:"detail"`
 }
 
+// coreCases are mistakes of people who know the google provider or gcloud, which
+// Terraform finds without the provider.
+var coreCases = []struct{ summary, detail, meaning, wrong, right string }{
+	{
+		"Unsupported block type", `Blocks of type "checkpoint" are not expected here. Did you mean to define argument "checkpoint"? If so, use the equals sign to assign it a value.`,
+		"Everything here is an attribute, also `timeouts`, `network` and `env`: it has an equals sign. There is no `template` either: what it holds in `google_cloud_run_v2_job` stands in the resource itself " +
+			"(see [Coming from the google provider](coming-from-the-google-provider)).",
+		"checkpoint {\n  bucket = \"my-checkpoints\"\n}", "checkpoint = {\n  bucket = \"my-checkpoints\"\n}",
+	},
+	{
+		"Unsupported argument", `An argument named "gpu" is not expected here. Did you mean "cpu"?`,
+		"The attribute has another name, or does not exist here. Each task has one GPU, and its type is chosen; the protection against a destroy is `cancel_running_executions = false` and `force_destroy = false`, which are the defaults.",
+		"gpu = 1", "gpu_type = \"nvidia-l4\"",
+	},
+	{
+		"Incorrect attribute value type", `Inappropriate value for attribute "env": map of string required.`,
+		"`env`, `secret_env` and `volumes` are maps: what is called `name` elsewhere is the key. `network` and each element of `secret_env` are objects. `job` of an execution is a text, such as `resilientjob_gpu_job.train.id`.",
+		"env        = [{ name = \"EPOCHS\", value = \"10\" }]\nsecret_env = { TOKEN = \"token\" }\nnetwork    = \"default\"",
+		"env        = { EPOCHS = \"10\" }\nsecret_env = { TOKEN = { secret = \"token\" } }\nnetwork    = { network = \"default\" }",
+	},
+}
+
 // topic is everything that is said under one summary.
 type topic struct {
 	summary, severity string
@@ -73,8 +95,8 @@ func troubleshooting(root string) (string, error) {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", g.Title, anchor(g.Title))
 	}
-	const google = "What Google refuses"
-	fmt.Fprintf(&b, "- [%s](#%s)\n\n", google, anchor(google))
+	const google, core = "What Google refuses", "What Terraform itself refuses"
+	fmt.Fprintf(&b, "- [%s](#%s)\n- [%s](#%s)\n\n", google, anchor(google), core, anchor(core))
 	seen := map[string]bool{}
 	for _, g := range groups {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", g.Title, g.Intro)
@@ -88,6 +110,10 @@ func troubleshooting(root string) (string, error) {
 	fmt.Fprintf(&b, "## %s\n\nThe line after `Error:` begins with what was tried, such as `Cannot create the Cloud Run job`, and ends with the heading here. Google's own text and status stand "+
 		"at the end of each message.\n\n", google)
 	writeRefusals(&b, refusals)
+	fmt.Fprintf(&b, "\n## %s\n\nBefore the provider is asked, Terraform compares the configuration with the provider's schema. These messages are Terraform's, and do not say what to write.\n\n", core)
+	for _, c := range coreCases {
+		fmt.Fprintf(&b, "### %s\n\n%s%s\n\n```diff\n%s```\n\n", c.summary, quoteText(c.detail), "\n"+c.meaning, change(c.wrong, c.right))
+	}
 	return strings.TrimRight(b.String(), "\n") + "\n", nil
 }
 

@@ -217,11 +217,21 @@ func readable(t testing.TB, c messages.Case, m messages.Message) {
 // advice are the words with which a message says what to write or to do.
 var advice = regexp.MustCompile(`(?i)\b(write|leave|remove|set|unset|use|keep|give|choose|change|add|put|take|name|say|run|apply|import|plan|cancel|wrap|decode|expect|nothing needs|check|save more|did you mean|make|wait|ask|end|must be host:port)\b`)
 
+var keys = regexp.MustCompile(`\[[^\]]*\]`)
+
 var quotedText = regexp.MustCompile(`"([^"]+)"`)
 
 // names reports whether a detail names the attribute, or a value of the case.
 func names(c messages.Case, m messages.Message) bool {
-	if m.Path == "" || strings.Contains(strings.ToLower(strings.ReplaceAll(m.Detail, " ", "_")), strings.ToLower(lastName(m.Path))) {
+	if m.Path == "" {
+		return true
+	}
+	// Terraform shows the line of an attribute, and for one inside of another only
+	// that of the resource.
+	if bare := keys.ReplaceAllString(m.Path, ""); m.Severity == "error" && strings.Contains(bare, ".") {
+		return strings.Contains(m.Detail, lastName(bare))
+	}
+	if strings.Contains(strings.ToLower(strings.ReplaceAll(m.Detail, " ", "_")), strings.ToLower(lastName(m.Path))) {
 		return true
 	}
 	_, inside, _ := strings.Cut(c.Wrong, "{")

@@ -143,6 +143,20 @@ func names() string {
 	return strings.Join(out[:len(out)-1], ", ") + " and " + out[len(out)-1]
 }
 
+// GuessGPU returns the type of the table that is probably meant by a name in
+// another spelling, such as "NVIDIA L4", "L4" or "nvidia-tesla-l4"; "" when none is.
+func GuessGPU(name string) string {
+	plain := func(s string) string {
+		return strings.Trim(strings.NewReplacer("nvidia", "", "tesla", "", "_", "", "-", "", " ", "").Replace(strings.ToLower(s)), ".")
+	}
+	for _, g := range gpuTypes {
+		if meant := plain(name); meant != "" && plain(g.Name) == meant {
+			return g.Name
+		}
+	}
+	return ""
+}
+
 // CheckGPUType warns of a type that the table does not know.
 func CheckGPUType(gpuType string) []Finding {
 	if _, ok := LookupGPU(gpuType); ok {
@@ -150,11 +164,8 @@ func CheckGPUType(gpuType string) []Finding {
 	}
 	detail := fmt.Sprintf("gpu_type is %.80q; the table of %s knows %s. It is passed on as written, and CPU, memory and region are not checked. "+
 		"Cloud Run refuses the job if it does not know the type either.", gpuType, TableDate, names())
-	for _, g := range gpuTypes {
-		if HasGPU(g.Name) && strings.Contains(g.Name, strings.ToLower(gpuType)) {
-			detail += fmt.Sprintf(" Did you mean %q?", g.Name)
-			break
-		}
+	if guess := GuessGPU(gpuType); guess != "" {
+		detail += fmt.Sprintf(" Did you mean %q?", guess)
 	}
 	return []Finding{{GPUUnknown, detail}}
 }
@@ -212,7 +223,7 @@ func CheckResources(gpuType string, cpu, memory int64) []Finding {
 	}
 	if memory < row.MinMemory {
 		return append(out, Finding{MemoryMinimum, fmt.Sprintf("%s needs at least %s of memory, and %s is configured. Write memory = %q or more.",
-			who, FormatMemory(row.MinMemory), FormatMemory(memory), FormatMemory(row.MinMemory))})
+			who, FormatMemory(row.MinMemory), amount(memory), FormatMemory(row.MinMemory))})
 	}
 	if len(out) > 0 || len(row.Pairs) == 0 {
 		return out
@@ -251,6 +262,14 @@ func CheckResources(gpuType string, cpu, memory int64) []Finding {
 		detail += fmt.Sprintf(", or cpu = %q, which goes with %s", FormatCPU(row.Pairs[fits].CPU), FormatMemory(memory))
 	}
 	return []Finding{{MemoryPair, detail + "."}}
+}
+
+// amount writes memory for a message. Whoever writes 32 means another unit.
+func amount(bytes int64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d bytes (a number without a unit counts bytes)", bytes)
+	}
+	return FormatMemory(bytes)
 }
 
 func cpuValues(pairs []Pair) string {

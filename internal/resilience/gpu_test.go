@@ -119,3 +119,15 @@ func TestFormatQuantities(t *testing.T) {
 		}
 	})
 }
+
+func TestGuessGPU(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"L4": NvidiaL4, "l4": NvidiaL4, "NVIDIA L4": NvidiaL4, "nvidia_l4": NvidiaL4, "nvidia-tesla-l4": NvidiaL4, "RTX PRO 6000": NvidiaRTXPro6000,
+		"None": NoGPU, "": "", "nvidia": "", "nvidia-h100-80gb": "", "1": "",
+	} {
+		if got := GuessGPU(name); got != want {
+			t.Errorf("%q is taken for %q, want %q", name, got, want)
+		}
+	}
+}

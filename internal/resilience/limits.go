@@ -91,7 +91,7 @@ func CheckCheckpointInterval(interval, write, restore, timeout time.Duration) []
 		return nil
 	}
 	return []Finding{{CheckpointFits, fmt.Sprintf(
-		"Restoring (%s), %s of work and writing a checkpoint (%s) take %s, and one attempt has %s (task_timeout): it would end before its first checkpoint and no progress would survive. Save more often or write a longer task_timeout.",
+		"Restoring (%s), %s of work and writing a checkpoint (%s) take %s, and one attempt has %s (task_timeout): it would end before its first checkpoint and no progress would survive. Write a shorter interval or a longer task_timeout.",
 		FormatDuration(restore), FormatDuration(interval), FormatDuration(write), FormatDuration(sum), FormatDuration(timeout))}}
 }
 

@@ -65,7 +65,7 @@ func (networkTags) ValidateSet(_ context.Context, req validator.SetRequest, resp
 		}
 		if !tagShape.MatchString(s.ValueString()) {
 			resp.Diagnostics.AddAttributeError(req.Path.AtSetValue(e), "Invalid network tag", fmt.Sprintf(
-				"%q is not a network tag: use 1 to 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last.", resourcename.Shorten(s.ValueString())))
+				"%s: %q is not a network tag: use 1 to 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last.", req.Path, resourcename.Shorten(s.ValueString())))
 		}
 	}
 }

@@ -122,10 +122,10 @@ func validateMounts(ctx context.Context, m *Model, c *Checkpoint, diags *diag.Di
 			switch {
 			case a.path == b.path:
 				diags.AddAttributeError(b.at, "Two volumes at one path", fmt.Sprintf(
-					"%s and %s are both mounted at %s, where a task can see only one of them. Choose another path for one of the two.", capital(a.of), b.of, b.path))
+					"%s and %s are both mounted at %s, where a task can see only one of them. Choose another mount_path for one of the two.", capital(a.of), b.of, b.path))
 			case strings.HasPrefix(b.path, a.path+"/") || strings.HasPrefix(a.path, b.path+"/"):
 				diags.AddAttributeError(b.at, "Volume inside of another", fmt.Sprintf(
-					"%s is mounted at %s, and %s at %s: a volume inside of another is not possible. Choose paths of which neither lies below the other.", capital(a.of), a.path, b.of, b.path))
+					"%s is mounted at %s, and %s at %s: a volume inside of another is not possible. Give one of them a mount_path that is not above or below the other.", capital(a.of), a.path, b.of, b.path))
 			default:
 				continue
 			}
@@ -270,7 +270,7 @@ func (mountOptions) ValidateList(_ context.Context, req validator.ListRequest, r
 			continue
 		}
 		if err := checkMountOption(s.ValueString()); err != nil {
-			resp.Diagnostics.AddAttributeError(req.Path.AtListIndex(i), "Invalid mount option", capital(err.Error())+".")
+			resp.Diagnostics.AddAttributeError(req.Path.AtListIndex(i), "Invalid mount option", fmt.Sprintf("%s: %s.", req.Path.AtListIndex(i), err))
 		}
 	}
 }
@@ -351,11 +351,14 @@ var gpuTypeShape = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 func checkGPUType(s string) error {
 	lower := strings.ToLower(strings.TrimSpace(s))
+	guess := resilience.GuessGPU(s)
 	switch {
 	case s == "":
 		return errors.New("the text is empty: write \"none\" for a job without GPU, or leave the attribute out for the default")
 	case gpuTypeShape.MatchString(s):
 		return nil
+	case guess != "":
+		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", resourcename.Shorten(s), guess)
 	case gpuTypeShape.MatchString(lower):
 		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", resourcename.Shorten(s), resourcename.Shorten(lower))
 	}

@@ -85,7 +85,7 @@ func TestValidate(t *testing.T) {
 		{"prefix with slash", checkpoint(map[string]any{"prefix": "/runs/"}), []string{`error checkpoint.prefix: Invalid prefix: `, `write "runs"`}},
 		{"prefix upwards", checkpoint(map[string]any{"prefix": "a/../b"}), []string{`"..\" in it`}},
 		{"empty prefix", checkpoint(map[string]any{"prefix": ""}), []string{`leave the attribute out`}},
-		{"dashes", checkpoint(map[string]any{"mount_options": []any{"--implicit-dirs"}}), []string{`error checkpoint.mount_options[0]: Invalid mount option: "--implicit-dirs" begins with a hyphen, which Cloud Run adds itself: write "implicit-dirs"`}},
+		{"dashes", checkpoint(map[string]any{"mount_options": []any{"--implicit-dirs"}}), []string{`error checkpoint.mount_options[0]: Invalid mount option: checkpoint.mount_options[0]: "--implicit-dirs" begins with a hyphen, which Cloud Run adds itself: write "implicit-dirs"`}},
 		{"option without name", checkpoint(map[string]any{"mount_options": []any{"ok", "=1"}}), []string{`error checkpoint.mount_options[1]: `}},
 		{"folder twice", checkpoint(map[string]any{"prefix": "a", "mount_options": []any{"only-dir=b"}}), []string{`error checkpoint.mount_options[0]: Folder to mount is given twice`}},
 		{"role without its prefix", checkpoint(map[string]any{"role": "storage.objectUser"}), []string{`error checkpoint.role: Invalid role: `, `write "roles/storage.objectUser"`}},

@@ -148,10 +148,10 @@ func (filePaths) ValidateMap(_ context.Context, req validator.MapRequest, resp *
 	for _, name := range sortedKeys(elements) {
 		switch {
 		case elements[name].IsNull():
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid file", fmt.Sprintf("The file %q is null. Leave it out, or write {} for the newest version.", resourcename.Shorten(name)))
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid file", fmt.Sprintf("%s: the file %q is null. Leave it out, or write {} for the newest version.", req.Path, resourcename.Shorten(name)))
 		case name == "" || path.IsAbs(name) || path.Clean(name) != name || name == "." || name == ".." || strings.HasPrefix(name, "../"):
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid path of a file", fmt.Sprintf(
-				"%q is not a path below the mount path: write one without a leading slash and without \".\" or \"..\", such as \"keys/token.txt\".", resourcename.Shorten(name)))
+				"%s: %q is not a path below the mount path: write one without a leading slash and without \".\" or \"..\", such as \"keys/token.txt\".", req.Path, resourcename.Shorten(name)))
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (instances) ValidateSet(_ context.Context, req validator.SetRequest, resp *
 		}
 		if !instanceShape.MatchString(s.ValueString()) {
 			resp.Diagnostics.AddAttributeError(req.Path.AtSetValue(e), "Invalid Cloud SQL instance", fmt.Sprintf(
-				"%q is not a connection name: write \"PROJECT:REGION:INSTANCE\", as the instance's page and \"gcloud sql instances describe\" show it.", resourcename.Shorten(s.ValueString())))
+				"%s: %q is not a connection name: write \"PROJECT:REGION:INSTANCE\", as the instance's page and \"gcloud sql instances describe\" show it.", req.Path, resourcename.Shorten(s.ValueString())))
 		}
 	}
 }
