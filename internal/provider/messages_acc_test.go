@@ -20,7 +20,7 @@ var resourceHead = regexp.MustCompile(`(?m)^resource "(resilientjob_\w+)" "\w+" 
 // attributes that the case leaves out.
 func named(c messages.Case, name string) (config, address string) {
 	head := resourceHead.FindStringSubmatch(c.Wrong)
-	if len(resourceHead.FindAllString(c.Wrong, -1)) != 1 || strings.Contains(c.Wrong, "terraform_data") || len(c.Environment) > 0 || c.Before != "" || c.Do != "" {
+	if len(resourceHead.FindAllString(c.Wrong, -1)) != 1 || strings.Contains(c.Wrong, "terraform_data") || strings.Contains(c.Wrong, "provider \"") || len(c.Environment) > 0 || c.Before != "" || c.Do != "" {
 		return "", ""
 	}
 	lines := fmt.Sprintf("resource %q %q {", head[1], name)

@@ -360,7 +360,8 @@ func checkGPUType(s string) error {
 	case guess != "":
 		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", resourcename.Shorten(s), guess)
 	case gpuTypeShape.MatchString(lower):
-		return fmt.Errorf("%q is not how Cloud Run writes it: write %q", resourcename.Shorten(s), resourcename.Shorten(lower))
+		return fmt.Errorf("%q is not how Cloud Run writes GPU types: write %q or another one of those that the guide Limits and GPU types lists, or a newer type in this spelling, %q",
+			resourcename.Shorten(s), defaultGPUType, resourcename.Shorten(lower))
 	}
 	return fmt.Errorf("%q is not a GPU type: write one such as \"nvidia-l4\", or \"none\"", resourcename.Shorten(s))
 }
