@@ -230,12 +230,15 @@ func networkRows() map[string]row {
 	useDefault := attrs{"use_default": true}
 	return map[string]row{
 		"network": {steps: []step{
-			{set: only("network", direct), plan: "network", sent: []string{iface + "network=default"}},
+			{set: only("network", direct), plan: "network", sent: []string{iface + "network=default", "task.vpcAccess.egress=PRIVATE_RANGES_ONLY"}},
 			{set: only("network", attrs{"connector": connector}), plan: "network.connector network.network", sent: []string{"-" + iface + "network", "task.vpcAccess.connector=" + connector}},
-			{plan: "network", sent: []string{"-task.vpcAccess.connector"}}}},
+			{plan: "network", sent: []string{"-task.vpcAccess.connector", "-task.vpcAccess.egress"}}}},
 		"network.network":    nested(attrs{"subnetwork": "sub"}, "network", iface+"network", "default", "vpc"),
 		"network.subnetwork": nested(direct, "subnetwork", iface+"subnetwork", "sub", "projects/p/regions/us-central1/subnetworks/other"),
-		"network.egress":     nested(direct, "egress", "task.vpcAccess.egress", "ALL_TRAFFIC", "PRIVATE_RANGES_ONLY"),
+		"network.egress": {base: only("network", direct), steps: []step{
+			{set: only("network", with(direct, "egress", "ALL_TRAFFIC")), plan: "network.egress", sent: []string{"task.vpcAccess.egress=ALL_TRAFFIC"}},
+			{set: only("network", with(direct, "egress", "PRIVATE_RANGES_ONLY")), plan: "network.egress", sent: []string{"task.vpcAccess.egress=PRIVATE_RANGES_ONLY"}},
+			{action: "no-op"}}},
 		"network.connector": {base: only("network", direct), steps: []step{
 			{set: only("network", attrs{"connector": connector}), plan: "network.connector network.network", sent: []string{"-" + iface + "network", "task.vpcAccess.connector=" + connector}},
 			{set: only("network", attrs{"connector": connector + "2"}), plan: "network.connector", sent: []string{"task.vpcAccess.connector=" + connector + "2"}},

@@ -191,7 +191,7 @@ func drawSecretVolume(t *rapid.T) *SecretVolume {
 func drawNetwork(t *rapid.T, m *Model) {
 	n := &Network{
 		Network: types.StringNull(), Subnetwork: types.StringNull(), Tags: types.SetNull(types.StringType), Connector: types.StringNull(),
-		Egress: optional(t, "egress", rapid.SampledFrom([]string{"ALL_TRAFFIC", "PRIVATE_RANGES_ONLY"})),
+		Egress: types.StringValue(rapid.SampledFrom([]string{"ALL_TRAFFIC", defaultEgress}).Draw(t, "egress")),
 	}
 	name := rapid.SampledFrom([]string{"a", "b", "projects/p/global/networks/a"})
 	switch rapid.IntRange(0, 3).Draw(t, "network") {
@@ -240,7 +240,7 @@ func everyKind() Model {
 		m.Annotations = value.MapOf(map[string]string{"example.com/owner": "ml"})
 		m.EncryptionKey = types.StringValue("projects/p/locations/l/keyRings/r/cryptoKeys/k")
 		m.BinaryAuthorization = object(binaryAuthorizationTypes, &BinaryAuthorization{UseDefault: types.BoolValue(true)})
-		m.Network = object(networkTypes, &Network{Network: types.StringValue("default"), Tags: value.SetOf([]string{"gpu"})})
+		m.Network = object(networkTypes, &Network{Network: types.StringValue("default"), Egress: types.StringValue(defaultEgress), Tags: value.SetOf([]string{"gpu"})})
 		m.Volumes = types.MapValueMust(volumeType, map[string]attr.Value{
 			"data": volume(func(v *Volume) {
 				v.MountPath, v.ReadOnly = types.StringValue("/data"), types.BoolValue(true)

@@ -387,3 +387,30 @@ func TestDefaultLabels(t *testing.T) {
 	equal(t, "labels of the job", c.w.live().GetLabels(), map[string]string{"cost": "gpu", "team": "ml", "empty": "", "foreign": "1"})
 	equal(t, "labels of the executions", c.w.live().GetTemplate().GetLabels(), map[string]string{"cost": "gpu", "team": "ml", "empty": "", "foreign": "2"})
 }
+
+// Names of networks and secrets that the configuration spells anew, bare or in full, are no change: an import has them as Cloud Run answers.
+func TestNamesSpelledAnew(t *testing.T) {
+	t.Parallel()
+	c := newCore(t)
+	project := "projects/" + c.w.job.Project
+	in := func(network, subnetwork, secret string) tftypes.Value {
+		return c.job(attrs{
+			"network":    attrs{"network": network, "subnetwork": subnetwork},
+			"secret_env": attrs{"TOKEN": attrs{"secret": secret}},
+			"volumes":    attrs{"keys": attrs{"mount_path": "/keys", "secret": attrs{"secret": secret}}},
+		})
+	}
+	bare, full := in("vpc", "sub", "token"), in(project+"/global/networks/vpc", project+"/regions/us-central1/subnetworks/sub", project+"/secrets/token")
+	for what, pair := range map[string][2]tftypes.Value{"in full": {bare, full}, "bare": {full, bare}} {
+		l := c.apply(c.none(), pair[0])
+		since := acctest.Since(c.w.e)
+		c.unchanged(what, l, pair[1])
+		equal(t, what+": writes", writes(since), "")
+		c.destroy(l)
+	}
+	l := c.apply(c.none(), bare)
+	if p := c.plan(l, in("vpc", "sub", "projects/other/secrets/token")); p.action(t) != "update" {
+		t.Errorf("a secret of another project: %s %q", p.action(t), p.errors)
+	}
+	c.destroy(l)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -51,6 +52,7 @@ func secretAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "The secret: its name, or `projects/PROJECT/secrets/NAME` for one of another project. It must exist before the job.",
 		Required:            true,
+		PlanModifiers:       []planmodifier.String{keepSameSecret{}},
 		Validators:          []validator.String{value.Parses("a secret", "Invalid secret", resourcename.CheckSecret)},
 	}
 }

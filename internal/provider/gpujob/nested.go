@@ -8,9 +8,12 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -82,4 +85,34 @@ func text(s string) types.String {
 		return types.StringNull()
 	}
 	return types.StringValue(s)
+}
+
+// keepSame plans the state's spelling of a name where the configuration has the
+// same name in another one: bare, or in full.
+type keepSame struct {
+	same func(a, b string) bool
+}
+
+func (keepSame) Description(context.Context) string {
+	return "Another spelling of the same name is no change."
+}
+
+func (k keepSame) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
+
+func (k keepSame) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if value.Known(req.StateValue) && value.Known(req.PlanValue) && k.same(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// keepSameSecret is keepSame for secrets: a bare name is one of the job's
+// project.
+type keepSameSecret struct{ keepSame }
+
+func (keepSameSecret) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	var project types.String
+	if req.State.Raw.IsNull() || req.State.GetAttribute(ctx, path.Root("project"), &project).HasError() {
+		return
+	}
+	keepSame{func(a, b string) bool { return resourcename.SameSecret(a, b, project.ValueString()) }}.PlanModifyString(ctx, req, resp)
 }

@@ -11,11 +11,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
+
+// defaultEgress is what Cloud Run takes where nothing is asked for (VpcAccess).
+const defaultEgress = "PRIVATE_RANGES_ONLY"
 
 // Network is the attribute network.
 type Network struct {
@@ -40,11 +45,13 @@ func networkAttribute() schema.SingleNestedAttribute {
 			"network": schema.StringAttribute{
 				MarkdownDescription: "VPC network: its name, or `projects/PROJECT/global/networks/NAME`. Default: the network of `subnetwork`.",
 				Optional:            true,
+				PlanModifiers:       []planmodifier.String{keepSame{sameName}},
 				Validators:          []validator.String{value.Parses("a network", "Invalid network", checkNetwork)},
 			},
 			"subnetwork": schema.StringAttribute{
 				MarkdownDescription: "Subnetwork from which tasks get their addresses: its name, or `projects/PROJECT/regions/REGION/subnetworks/NAME`. Default: the one with the network's name.",
 				Optional:            true,
+				PlanModifiers:       []planmodifier.String{keepSame{sameName}},
 				Validators:          []validator.String{value.Parses("a subnetwork", "Invalid subnetwork", checkSubnetwork)},
 			},
 			"tags": schema.SetAttribute{
@@ -58,9 +65,9 @@ func networkAttribute() schema.SingleNestedAttribute {
 				Validators:          []validator.String{value.Parses("a connector", "Invalid connector", checkConnector)},
 			},
 			"egress": schema.StringAttribute{
-				MarkdownDescription: "What goes through the network: `\"PRIVATE_RANGES_ONLY\"` or `\"ALL_TRAFFIC\"`. Default: Cloud Run's, `PRIVATE_RANGES_ONLY`.",
-				Optional:            true,
-				Validators:          []validator.String{value.Parses("an egress setting", "Invalid egress", checkEgress)},
+				MarkdownDescription: "What goes through the network: `\"PRIVATE_RANGES_ONLY\"` or `\"ALL_TRAFFIC\"`. Default: `\"PRIVATE_RANGES_ONLY\"`.",
+				Optional:            true, Computed: true, Default: stringdefault.StaticString(defaultEgress),
+				Validators: []validator.String{value.Parses("an egress setting", "Invalid egress", checkEgress)},
 			},
 		},
 	}
@@ -99,7 +106,7 @@ func flattenNetwork(ctx context.Context, task *runpb.TaskTemplate, prior *Model,
 	before := decode[Network](ctx, prior.Network, diags)
 	n := &Network{
 		Network: types.StringNull(), Subnetwork: types.StringNull(), Tags: types.SetNull(types.StringType),
-		Connector: text(access.GetConnector()), Egress: types.StringNull(),
+		Connector: text(access.GetConnector()), Egress: types.StringValue(defaultEgress),
 	}
 	if before == nil {
 		before = &Network{Network: types.StringNull(), Subnetwork: types.StringNull(), Tags: n.Tags, Connector: n.Connector, Egress: n.Egress}
@@ -107,10 +114,8 @@ func flattenNetwork(ctx context.Context, task *runpb.TaskTemplate, prior *Model,
 			before.Network, before.Subnetwork = text(access.GetNetworkInterfaces()[0].GetNetwork()), text(access.GetNetworkInterfaces()[0].GetSubnetwork())
 		}
 	}
-	if e := access.GetEgress(); e != runpb.VpcAccess_VPC_EGRESS_UNSPECIFIED && (e != runpb.VpcAccess_PRIVATE_RANGES_ONLY || value.Known(before.Egress)) {
+	if e := access.GetEgress(); e != runpb.VpcAccess_VPC_EGRESS_UNSPECIFIED {
 		n.Egress = types.StringValue(e.String())
-	} else if before.Egress.ValueString() == runpb.VpcAccess_PRIVATE_RANGES_ONLY.String() {
-		n.Egress = before.Egress // not sent back: the default
 	}
 	n.Connector = keepName(n.Connector, before.Connector)
 	if len(access.GetNetworkInterfaces()) > 0 {
