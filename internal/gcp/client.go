@@ -135,6 +135,18 @@ func (c *Client) findEndpoints(o Options) error {
 	return c.secretsOfSameWorld(o.Endpoints.SecretManager)
 }
 
+// CheckEndpoint says whether an address can be the endpoint of an API of [Endpoints], "run" for example. Whether the endpoints go with
+// each other only [New] can tell. The error is for users.
+func CheckEndpoint(api, address string) error {
+	var err error
+	if api == "storage" {
+		_, err = parseEndpoint(api, address, "")
+	} else {
+		_, err = grpcEndpoint(api, address, "")
+	}
+	return err
+}
+
 // secretsOfSameWorld keeps the secrets in the world of the jobs: a grant that was made on a secret of Google's is not looked for on an
 // emulator, found missing and forgotten, nor the other way round. The emulator serves everything on one port, so that the secrets of a
 // configuration that does not name their endpoint are where its jobs are.

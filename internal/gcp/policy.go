@@ -37,13 +37,21 @@ func isTwin(entry, member string) bool {
 	return len(entry) > len(twin) && strings.EqualFold(entry[:len(twin)], twin)
 }
 
-// sameMember compares members. The API stores addresses in lower case.
-func sameMember(a, b string) bool { return strings.EqualFold(a, b) }
+// SameMember compares members. The API stores addresses and domains in lower case; the names of other principals (principal://,
+// principalSet://, ...) are what they are.
+func SameMember(a, b string) bool {
+	kind, _, _ := strings.Cut(a, ":")
+	switch strings.ToLower(kind) {
+	case "user", "group", "serviceaccount", "domain":
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
 
 // has reports whether the member has the role without a condition.
 func (p *policy) has(role, member string) bool {
 	return slices.ContainsFunc(p.bindings, func(b binding) bool {
-		return b.role == role && b.condition == nil && slices.ContainsFunc(b.members, func(m string) bool { return sameMember(m, member) })
+		return b.role == role && b.condition == nil && slices.ContainsFunc(b.members, func(m string) bool { return SameMember(m, member) })
 	})
 }
 
@@ -68,7 +76,7 @@ func (p *policy) add(role, member string) bool {
 // role under a condition is somebody else's grant.
 func (p *policy) remove(role, member string) bool {
 	return p.drop(func(b binding, m string) bool {
-		return b.role == role && b.condition == nil && (sameMember(m, member) || isTwin(m, member))
+		return b.role == role && b.condition == nil && (SameMember(m, member) || isTwin(m, member))
 	})
 }
 

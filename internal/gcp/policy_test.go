@@ -130,7 +130,7 @@ func TestPolicyLeavesOthersAlone(t *testing.T) {
 			var out []string
 			for _, b := range p.bindings {
 				for _, m := range b.members {
-					if !isTwin(m, account) && (!sameMember(m, account) || b.role != objectUser || b.condition != nil) {
+					if !isTwin(m, account) && (!SameMember(m, account) || b.role != objectUser || b.condition != nil) {
 						out = append(out, fmt.Sprint(b.role, " ", m, " ", b.condition != nil))
 					}
 				}
@@ -156,4 +156,22 @@ func TestPolicyLeavesOthersAlone(t *testing.T) {
 			t.Fatal(d)
 		}
 	})
+}
+
+// Addresses mean the same in any case; principals of a workload identity pool do not.
+func TestSameMember(t *testing.T) {
+	t.Parallel()
+	pool := "principalSet://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/attribute.repo/"
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"user:Ann@example.com", "user:ann@example.com", true}, {"group:a@b.c", "group:A@b.c", true}, {"domain:Example.com", "domain:example.com", true},
+		{"serviceAccount:a@p.iam.gserviceaccount.com", "serviceAccount:A@p.iam.gserviceaccount.com", true}, {"user:a@b.c", "group:a@b.c", false},
+		{pool + "Org/App", pool + "org/app", false}, {pool + "org/app", pool + "org/app", true}, {"projectOwner:P", "projectOwner:p", false},
+	} {
+		if got := SameMember(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %t", c.a, c.b, got)
+		}
+	}
 }

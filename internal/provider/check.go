@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
@@ -67,17 +68,26 @@ func check(b block) []problem {
 		found = append(found, problem{path.Root("access_token"), "Conflicting credentials",
 			"credentials and access_token are both set, and only one of them can be used. Remove one of them."})
 	}
+	var all gcp.Endpoints
+	wrong, late := len(found), b.endpointsUnknown
 	for _, api := range endpointNames {
 		s := b.endpoints[api]
+		late = late || s.unknown
 		if !s.set {
 			continue
 		}
-		err := checkEndpoint(api, s.value)
+		*endpointField(&all, api) = s.value
+		err := gcp.CheckEndpoint(api, s.value)
 		if s.value == "" {
 			err = fmt.Errorf("the %s endpoint is empty: leave endpoints.%[1]s out to use Google's own", api)
 		}
 		if err != nil {
 			found = append(found, problem{path.Root("endpoints").AtName(api), "Invalid endpoint", strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."})
+		}
+	}
+	if len(found) == wrong && !late {
+		if err := opinion(gcp.Options{Endpoints: all, AccessToken: "none"}); err != nil {
+			found = append(found, problem{path.Root("endpoints").AtName("secretmanager"), "Invalid endpoint", strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."})
 		}
 	}
 	return append(found, checkLabels(b.labels)...)
@@ -138,14 +148,6 @@ func endpointField(e *gcp.Endpoints, api string) *string {
 	default:
 		return &e.Logging
 	}
-}
-
-// checkEndpoint asks the client, which holds the rules, for its opinion about
-// one address.
-func checkEndpoint(api, address string) error {
-	var e gcp.Endpoints
-	*endpointField(&e, api) = address
-	return opinion(gcp.Options{Endpoints: e, AccessToken: "none"})
 }
 
 func checkEmulatorHost(host string) error { return opinion(gcp.Options{EmulatorHost: host}) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 const memberForms = "write user:NAME@DOMAIN, group:NAME@DOMAIN, domain:DOMAIN or serviceAccount:ID@PROJECT.iam.gserviceaccount.com"
@@ -34,6 +35,8 @@ func checkMember(s string) error {
 		return errors.New("a member is empty: " + memberForms)
 	case s != strings.TrimSpace(s):
 		return fmt.Errorf("%.80q has blanks around it: write %.80q", s, strings.TrimSpace(s))
+	case strings.ContainsFunc(s, unicode.IsSpace):
+		return fmt.Errorf("%.80q has a blank in it: write %.80q", s, strings.Join(strings.Fields(s), ""))
 	case strings.EqualFold(s, "allUsers"), strings.EqualFold(s, "allAuthenticatedUsers"):
 		return fmt.Errorf("%q stands for everybody, and the bucket prevents public access: name users, groups, domains or service accounts", s)
 	case kind == "deleted":

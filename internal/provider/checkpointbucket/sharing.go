@@ -72,9 +72,9 @@ func allGrants(m *Model) []gcp.Grant {
 	return out
 }
 
-// contains compares members as policies do: without case.
+// contains compares members as policies do.
 func contains(grants []gcp.Grant, g gcp.Grant) bool {
-	return slices.ContainsFunc(grants, func(o gcp.Grant) bool { return o.Role == g.Role && strings.EqualFold(o.Member, g.Member) })
+	return slices.ContainsFunc(grants, func(o gcp.Grant) bool { return o.Role == g.Role && gcp.SameMember(o.Member, g.Member) })
 }
 
 // without returns the grants that are not among others.
@@ -160,6 +160,13 @@ func (r *Resource) share(ctx context.Context, plan, state, m *Model, given []gcp
 		if o.err == nil || unsure {
 			have = append(have, o.grant)
 		}
+	}
+	if held := without(without(have, want), without(have, given)); len(held) > 0 {
+		var still []string
+		for _, g := range held {
+			still = append(still, g.Member+" ("+g.Role+")")
+		}
+		hint = "Nothing was revoked meanwhile, so that these still have access: " + strings.Join(still, ", ") + ". " + hint
 	}
 	failed := report(added, "Cannot grant a role on the bucket", "Not granted: ", hint, diagnostics)
 	if !failed {

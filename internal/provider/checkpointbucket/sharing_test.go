@@ -228,7 +228,7 @@ func TestShareFails(t *testing.T) {
 
 	// An update fails in the same way, revokes nothing, and keeps what else it did; the next apply converges.
 	l, text = s.fails(s.read(l), s.config(attrs{"name": name, "readers": []string{bad}, "writers": []string{bob}, "labels": map[string]string{"a": "b"}}))
-	if !strings.Contains(text, "Everything else was changed as planned.") {
+	if !strings.Contains(text, "these still have access: "+ann+" ("+viewer+")") || !strings.Contains(text, "Everything else of the bucket was changed as planned.") {
 		t.Errorf("got\n%s", text)
 	}
 	wantPolicy(t, e, name, viewer, ann)

@@ -46,7 +46,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	m := complete(plan, flatten(live, &plan))
-	given = r.share(ctx, &plan, &state, &m, given, "Everything else was changed as planned. Mend the cause and apply again.", &resp.Diagnostics)
+	given = r.share(ctx, &plan, &state, &m, given, "Everything else of the bucket was changed as planned. Mend the cause and apply again.", &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(context.WithoutCancel(ctx), &m)...)
 	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)
 }

@@ -40,7 +40,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) {
 		return
 	}
-	if !w.revoke(ctx, w.held) || value.Known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
+	if !w.revoke(ctx, w.held, nil) || value.Known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
 		return
 	}
 	w.dropLeftovers(ctx, w.note.Accounts)

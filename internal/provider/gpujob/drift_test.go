@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/store"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
 // everything is a configuration in which every kind of thing stands that a job can have.
@@ -400,7 +402,7 @@ func TestNamesSpelledAnew(t *testing.T) {
 			"volumes":    attrs{"keys": attrs{"mount_path": "/keys", "secret": attrs{"secret": secret}}},
 		})
 	}
-	bare, full := in("vpc", "sub", "token"), in(project+"/global/networks/vpc", project+"/regions/us-central1/subnetworks/sub", project+"/secrets/token")
+	bare, full := in("vpc", "sub", "token"), in(project+"/global/networks/vpc", project+"/regions/"+c.w.job.Location+"/subnetworks/sub", project+"/secrets/token")
 	for what, pair := range map[string][2]tftypes.Value{"in full": {bare, full}, "bare": {full, bare}} {
 		l := c.apply(c.none(), pair[0])
 		since := acctest.Since(c.w.e)
@@ -409,8 +411,45 @@ func TestNamesSpelledAnew(t *testing.T) {
 		c.destroy(l)
 	}
 	l := c.apply(c.none(), bare)
-	if p := c.plan(l, in("vpc", "sub", "projects/other/secrets/token")); p.action(t) != "update" {
-		t.Errorf("a secret of another project: %s %q", p.action(t), p.errors)
+	for _, other := range []tftypes.Value{
+		in("vpc", "sub", "projects/other/secrets/token"), in("vpc", "sub", "projects/123/secrets/token"), in("projects/other/global/networks/vpc", "sub", "token"),
+		in("vpc", "projects/other/regions/"+c.w.job.Location+"/subnetworks/sub", "token"), in("vpc", project+"/regions/us-east4/subnetworks/sub", "token"),
+	} {
+		// Nobody but Google knows whose number it is.
+		if p := c.plan(l, other); p.action(t) != "update" {
+			t.Errorf("what may be in another project, or is in another region: %s %q", p.action(t), p.errors)
+		}
 	}
 	c.destroy(l)
+}
+
+// One secret may be written in two ways. While one of them is used the account keeps its role, and both gone it has none.
+func TestOneSecretInTwoSpellings(t *testing.T) {
+	t.Parallel()
+	c := newCore(t)
+	byNumber := "projects/" + store.ProjectNumber(c.w.job.Project) + "/secrets/token"
+	env := func(secrets ...string) tftypes.Value {
+		all := attrs{}
+		for _, s := range secrets {
+			all[map[bool]string{true: "BARE", false: "NUMBER"}[s == "token"]] = attrs{"secret": s}
+		}
+		return c.job(attrs{"secret_env": all})
+	}
+	granted := func(want bool) {
+		t.Helper()
+		g := gcp.Grant{Resource: "projects/" + c.w.job.Project + "/secrets/token", Role: "roles/secretmanager.secretAccessor", Member: "serviceAccount:" + c.w.email()}
+		if c.w.hasGrant(g) != want {
+			t.Errorf("granted: %t", !want)
+		}
+	}
+	for _, left := range []string{"token", byNumber} {
+		l := c.apply(c.none(), env("token", byNumber))
+		granted(true)
+		l = c.apply(l, env(left))
+		granted(true)
+		l = c.unchanged("with "+left, l, env(left))
+		l = c.apply(l, env())
+		granted(false)
+		c.destroy(l)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
@@ -52,8 +53,10 @@ func secretAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "The secret: its name, or `projects/PROJECT/secrets/NAME` for one of another project. It must exist before the job.",
 		Required:            true,
-		PlanModifiers:       []planmodifier.String{keepSameSecret{}},
-		Validators:          []validator.String{value.Parses("a secret", "Invalid secret", resourcename.CheckSecret)},
+		PlanModifiers: []planmodifier.String{keepSame{func(a, b string, at placement.Place) bool {
+			return resourcename.SameSecret(a, b, at.Project.ValueString(), false)
+		}}},
+		Validators: []validator.String{value.Parses("a secret", "Invalid secret", resourcename.CheckSecret)},
 	}
 }
 
@@ -166,7 +169,7 @@ func flattenSecretEnv(ctx context.Context, live []*runpb.EnvVar, prior *Model, d
 
 // sameSecret keeps the spelling of a secret that is the same.
 func (m *Model) sameSecret(live string, prior types.String) types.String {
-	if value.Known(prior) && resourcename.SameSecret(live, prior.ValueString(), m.Project.ValueString()) {
+	if value.Known(prior) && resourcename.SameSecret(live, prior.ValueString(), m.Project.ValueString(), true) {
 		return prior
 	}
 	return types.StringValue(live)

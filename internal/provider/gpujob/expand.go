@@ -172,7 +172,9 @@ func overlayCheckpoint(ctx context.Context, task *runpb.TaskTemplate, container 
 		}
 		return ""
 	}
-	if live == nil {
+	if _, taken := m.Volumes.Elements()[live.GetName()]; live == nil || taken {
+		// The volume that another client made for the checkpoints is another one
+		// from now on, and these get one of their own.
 		live = &runpb.Volume{Name: checkpointVolume}
 		task.Volumes = append(task.Volumes, live)
 	}

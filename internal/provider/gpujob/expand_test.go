@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/genproto/googleapis/api"
@@ -272,5 +273,25 @@ func TestOverlayFindsTheCheckpoint(t *testing.T) {
 	got = overlaid(t, live, example(), prior).Template.Template
 	if len(got.Volumes) != 2 || got.Volumes[0].GetGcs().GetBucket() != "data" || got.Volumes[1].GetName() != "checkpoint" {
 		t.Errorf("the other bucket was taken: %v", got.Volumes)
+	}
+}
+
+// Another client's name for the volume of the checkpoints may be wanted for
+// another volume: then these get one of their own.
+func TestCheckpointVolumeOfAnotherName(t *testing.T) {
+	t.Parallel()
+	prior := with(func(m *Model) { m.Checkpoint = checkpointOf(nil) })
+	live := expanded(t, prior)
+	live.Template.Template.Volumes[0].Name, live.Template.Template.Containers[0].VolumeMounts[0].Name = "scratch", "scratch"
+	v := blankVolume()
+	v.MountPath, v.EmptyDir = types.StringValue("/d"), object(emptyDirTypes, &EmptyDirVolume{})
+	plan := with(func(m *Model) {
+		m.Checkpoint = checkpointOf(nil)
+		m.Volumes = types.MapValueMust(volumeType, map[string]attr.Value{"scratch": object(volumeTypes, v)})
+	})
+	job := overlaid(t, live, prior, plan)
+	sameState(t, "what was written", flattened(t, job, plan), plan)
+	if task := job.Template.Template; len(task.Volumes) != 2 || len(task.Containers[0].VolumeMounts) != 2 {
+		t.Errorf("%v", task)
 	}
 }

@@ -66,7 +66,7 @@ func flatten(ctx context.Context, job *runpb.Job, prior *Model, diags *diag.Diag
 	m.Checkpoint = flattenCheckpoint(checkpoint, container, prior.checkpoint(ctx, diags)).object(ctx, diags)
 	m.Volumes = flattenVolumes(ctx, task, container, prior, checkpoint.GetName(), diags)
 	m.Network = flattenNetwork(ctx, task, prior, diags)
-	m.EncryptionKey = keepName(text(task.GetEncryptionKey()), prior.EncryptionKey)
+	m.EncryptionKey = keepName(alwaysFull, prior.place(), text(task.GetEncryptionKey()), prior.EncryptionKey)
 	m.BinaryAuthorization = flattenBinaryAuthorization(ctx, job, prior, diags)
 	m.ServiceAccountEmail = types.StringValue(task.GetServiceAccount())
 	if value.Known(prior.ServiceAccount) {

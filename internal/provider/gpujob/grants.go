@@ -15,6 +15,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -86,7 +87,7 @@ func (n note) write(ctx context.Context, private privateWriter) diag.Diagnostics
 // contains compares grants as policies do: addresses without case.
 func contains(grants []gcp.Grant, g gcp.Grant) bool {
 	return slices.ContainsFunc(grants, func(o gcp.Grant) bool {
-		return o.Resource == g.Resource && o.Role == g.Role && strings.EqualFold(o.Member, g.Member)
+		return o.Resource == g.Resource && o.Role == g.Role && gcp.SameMember(o.Member, g.Member)
 	})
 }
 
@@ -225,10 +226,14 @@ func (w *work) give(ctx context.Context, plan *Model, grants []gcp.Grant) bool {
 }
 
 // revoke takes grants away. One that cannot be revoked stays in the state, and
-// the next apply tries again; the others go on.
-func (w *work) revoke(ctx context.Context, grants []gcp.Grant) bool {
+// the next apply tries again; the others go on. wanted are the grants that stay.
+func (w *work) revoke(ctx context.Context, grants, wanted []gcp.Grant) bool {
 	ok := true
 	for _, g := range grants {
+		if w.wantedOtherwise(ctx, g, wanted) {
+			w.drop(ctx, g)
+			continue
+		}
 		_, err := w.r.data.Client.RemoveMember(ctx, g)
 		if err != nil && !gcp.IsNotFound(err) {
 			w.fail("grants", "Cannot revoke a role", err, fmt.Sprintf(
@@ -236,9 +241,33 @@ func (w *work) revoke(ctx context.Context, grants []gcp.Grant) bool {
 			ok = false
 			continue
 		}
-		w.held = without(w.held, []gcp.Grant{g})
-		w.state.Grants = grantSet(w.held)
-		w.save(ctx)
+		w.drop(ctx, g)
 	}
 	return ok
+}
+
+// drop records that a grant is not held any more.
+func (w *work) drop(ctx context.Context, g gcp.Grant) {
+	w.held = without(w.held, []gcp.Grant{g})
+	w.state.Grants = grantSet(w.held)
+	w.save(ctx)
+}
+
+// wantedOtherwise tells whether a grant goes on to be wanted under another
+// spelling of its secret: with the project's number for its id, or the other way
+// round. Only Secret Manager knows whether the two are one project. Where that
+// cannot be found out they count as one: what still needs the grant may run.
+func (w *work) wantedOtherwise(ctx context.Context, g gcp.Grant, wanted []gcp.Grant) bool {
+	for _, other := range wanted {
+		if !isSecret(g) || other.Resource == g.Resource || other.Role != g.Role || !gcp.SameMember(other.Member, g.Member) || !resourcename.SameName(other.Resource, g.Resource, true) {
+			continue
+		}
+		a, err := w.r.data.Client.GetSecret(ctx, g.Resource)
+		if gcp.IsNotFound(err) {
+			return false
+		}
+		b, errB := w.r.data.Client.GetSecret(ctx, other.Resource)
+		return err != nil || errB != nil && !gcp.IsNotFound(errB) || a.GetName() == b.GetName()
+	}
+	return false
 }

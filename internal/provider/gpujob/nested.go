@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -88,9 +88,11 @@ func text(s string) types.String {
 }
 
 // keepSame plans the state's spelling of a name where the configuration has the
-// same name in another one: bare, or in full.
+// same name in another one: bare, which means the job's own project and region,
+// or in full. Only what is certainly the same counts: the number of a project may
+// be that of another one.
 type keepSame struct {
-	same func(a, b string) bool
+	same func(a, b string, at placement.Place) bool
 }
 
 func (keepSame) Description(context.Context) string {
@@ -99,20 +101,14 @@ func (keepSame) Description(context.Context) string {
 
 func (k keepSame) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
 
-func (k keepSame) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if value.Known(req.StateValue) && value.Known(req.PlanValue) && k.same(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
-		resp.PlanValue = req.StateValue
-	}
-}
-
-// keepSameSecret is keepSame for secrets: a bare name is one of the job's
-// project.
-type keepSameSecret struct{ keepSame }
-
-func (keepSameSecret) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	var project types.String
-	if req.State.Raw.IsNull() || req.State.GetAttribute(ctx, path.Root("project"), &project).HasError() {
+func (k keepSame) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if !value.Known(req.StateValue) || !value.Known(req.PlanValue) {
 		return
 	}
-	keepSame{func(a, b string) bool { return resourcename.SameSecret(a, b, project.ValueString()) }}.PlanModifyString(ctx, req, resp)
+	var at placement.Place
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("project"), &at.Project)...)
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("location"), &at.Location)...)
+	if !resp.Diagnostics.HasError() && k.same(req.StateValue.ValueString(), req.PlanValue.ValueString(), at) {
+		resp.PlanValue = req.StateValue
+	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -45,13 +47,13 @@ func networkAttribute() schema.SingleNestedAttribute {
 			"network": schema.StringAttribute{
 				MarkdownDescription: "VPC network: its name, or `projects/PROJECT/global/networks/NAME`. Default: the network of `subnetwork`.",
 				Optional:            true,
-				PlanModifiers:       []planmodifier.String{keepSame{sameName}},
+				PlanModifiers:       []planmodifier.String{keepSame{func(a, b string, at placement.Place) bool { return sameName(fullNetwork, at, a, b, false) }}},
 				Validators:          []validator.String{value.Parses("a network", "Invalid network", checkNetwork)},
 			},
 			"subnetwork": schema.StringAttribute{
 				MarkdownDescription: "Subnetwork from which tasks get their addresses: its name, or `projects/PROJECT/regions/REGION/subnetworks/NAME`. Default: the one with the network's name.",
 				Optional:            true,
-				PlanModifiers:       []planmodifier.String{keepSame{sameName}},
+				PlanModifiers:       []planmodifier.String{keepSame{func(a, b string, at placement.Place) bool { return sameName(fullSubnetwork, at, a, b, false) }}},
 				Validators:          []validator.String{value.Parses("a subnetwork", "Invalid subnetwork", checkSubnetwork)},
 			},
 			"tags": schema.SetAttribute{
@@ -117,35 +119,55 @@ func flattenNetwork(ctx context.Context, task *runpb.TaskTemplate, prior *Model,
 	if e := access.GetEgress(); e != runpb.VpcAccess_VPC_EGRESS_UNSPECIFIED {
 		n.Egress = types.StringValue(e.String())
 	}
-	n.Connector = keepName(n.Connector, before.Connector)
+	at := prior.place()
+	n.Connector = keepName(fullConnector, at, n.Connector, before.Connector)
 	if len(access.GetNetworkInterfaces()) > 0 {
 		i := access.GetNetworkInterfaces()[0]
 		// One of the two is looked up from the other.
 		if value.Known(before.Network) || !value.Known(before.Subnetwork) {
-			n.Network = keepName(text(i.GetNetwork()), before.Network)
+			n.Network = keepName(fullNetwork, at, text(i.GetNetwork()), before.Network)
 		}
 		// Left out, the subnetwork is the one with the network's name.
 		if value.Known(before.Subnetwork) || i.GetNetwork() != "" && i.GetSubnetwork() != "" && bareName(i.GetSubnetwork()) != bareName(i.GetNetwork()) {
-			n.Subnetwork = keepName(text(i.GetSubnetwork()), before.Subnetwork)
+			n.Subnetwork = keepName(fullSubnetwork, at, text(i.GetSubnetwork()), before.Subnetwork)
 		}
 		n.Tags = flattenSet(i.GetTags(), before.Tags)
 	}
 	return encode(ctx, networkTypes, n, diags)
 }
 
-// keepName keeps prior's spelling of the same name.
-func keepName(live, prior types.String) types.String {
-	if value.Known(prior) && value.Known(live) && sameName(live.ValueString(), prior.ValueString()) {
+// What a bare name means for a job.
+func fullNetwork(s string, at placement.Place) string {
+	return inFull(s, "projects/"+at.Project.ValueString()+"/global/networks/")
+}
+
+func fullSubnetwork(s string, at placement.Place) string {
+	return inFull(s, "projects/"+at.Project.ValueString()+"/regions/"+at.Location.Canonical()+"/subnetworks/")
+}
+
+func fullConnector(s string, at placement.Place) string {
+	return inFull(s, "projects/"+at.Project.ValueString()+"/locations/"+at.Location.Canonical()+"/connectors/")
+}
+
+// alwaysFull is for names that are not written bare.
+func alwaysFull(s string, _ placement.Place) string { return s }
+
+func inFull(s, prefix string) string {
+	if strings.Contains(s, "/") {
+		return s
+	}
+	return prefix + s
+}
+
+// sameName tells whether two spellings of a name mean the same.
+func sameName(full func(string, placement.Place) string, at placement.Place, a, b string, lenient bool) bool {
+	return resourcename.SameName(full(a, at), full(b, at), lenient)
+}
+
+// keepName keeps prior's spelling of what Google answers.
+func keepName(full func(string, placement.Place) string, at placement.Place, live, prior types.String) types.String {
+	if value.Known(prior) && value.Known(live) && sameName(full, at, live.ValueString(), prior.ValueString(), true) {
 		return prior
 	}
 	return live
-}
-
-// sameName tells whether two names of a resource mean the same: equal, or one of
-// them bare, or beginning later than the other in the same full name.
-func sameName(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	return b != "" && (a == b || strings.HasSuffix(a, "/"+b))
 }

@@ -88,7 +88,7 @@ func flattenBinaryAuthorization(ctx context.Context, job *runpb.Job, prior *Mode
 		b.UseDefault = types.BoolValue(true)
 	}
 	if before := decode[BinaryAuthorization](ctx, prior.BinaryAuthorization, diags); before != nil {
-		b.Policy = keepName(b.Policy, before.Policy)
+		b.Policy = keepName(alwaysFull, prior.place(), b.Policy, before.Policy)
 	}
 	return encode(ctx, binaryAuthorizationTypes, b, diags)
 }

@@ -53,8 +53,8 @@ type change struct {
 	account bool
 	// buckets are those that the job did not use before.
 	buckets []place
-	give    []gcp.Grant
-	revoke  []gcp.Grant
+	// desired are the grants that the plan wants; give and revoke lead to them.
+	desired, give, revoke []gcp.Grant
 	// dropAccount is the unique id of an owned account that is not used any
 	// more; empty for none.
 	dropAccount string
@@ -69,6 +69,7 @@ func (w *work) difference(ctx context.Context, state, plan *Model) change {
 	c := change{
 		job:       plan.UID.IsUnknown() || w.note.Unready || !sameRequest(ctx, state, plan, w.diags),
 		account:   plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
+		desired:   desired,
 		give:      without(without(desired, w.held), w.note.Present),
 		revoke:    without(w.held, desired),
 		leftovers: w.note.leftovers(plan),
@@ -114,7 +115,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	}
 	// An account goes after its roles: the policy of a bucket names a deleted one
 	// otherwise, and that name cannot be revoked.
-	if !w.revoke(ctx, c.revoke) || c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) || !w.dropLeftovers(ctx, c.leftovers) {
+	if !w.revoke(ctx, c.revoke, c.desired) || c.dropAccount != "" && !w.dropAccount(ctx, c.dropAccount) || !w.dropLeftovers(ctx, c.leftovers) {
 		// The state keeps what is still there, so that the next apply removes it.
 		return
 	}

@@ -95,6 +95,7 @@ func validateMounts(ctx context.Context, m *Model, c *Checkpoint, diags *diag.Di
 		at   tfpath.Path
 		path string
 		of   string
+		sql  bool
 	}
 	var mounts []mount
 	if c != nil {
@@ -103,7 +104,7 @@ func validateMounts(ctx context.Context, m *Model, c *Checkpoint, diags *diag.Di
 			at = types.StringValue(defaultMountPath)
 		}
 		if value.Known(at) {
-			mounts = append(mounts, mount{tfpath.Root("checkpoint").AtName("mount_path"), path.Clean(at.ValueString()), "the checkpoint"})
+			mounts = append(mounts, mount{tfpath.Root("checkpoint").AtName("mount_path"), path.Clean(at.ValueString()), "the checkpoint", false})
 		}
 	}
 	volumes := m.volumes(ctx, diags)
@@ -112,14 +113,17 @@ func validateMounts(ctx context.Context, m *Model, c *Checkpoint, diags *diag.Di
 		at := tfpath.Root("volumes").AtMapKey(name)
 		switch {
 		case value.Known(v.CloudSQL):
-			mounts = append(mounts, mount{at, cloudSQLPath, "the volume " + name})
+			mounts = append(mounts, mount{at, cloudSQLPath, "the volume " + name, true})
 		case value.Known(v.MountPath):
-			mounts = append(mounts, mount{at.AtName("mount_path"), path.Clean(v.MountPath.ValueString()), "the volume " + name})
+			mounts = append(mounts, mount{at.AtName("mount_path"), path.Clean(v.MountPath.ValueString()), "the volume " + name, false})
 		}
 	}
 	for i, b := range mounts {
 		for _, a := range mounts[:i] {
 			switch {
+			case a.path == b.path && a.sql && b.sql:
+				diags.AddAttributeError(b.at, "Two Cloud SQL volumes", fmt.Sprintf(
+					"%s and %s are both Cloud SQL volumes, and Cloud Run mounts every instance below %s. List the instances of both in one volume.", capital(a.of), b.of, cloudSQLPath))
 			case a.path == b.path:
 				diags.AddAttributeError(b.at, "Two volumes at one path", fmt.Sprintf(
 					"%s and %s are both mounted at %s, where a task can see only one of them. Choose another mount_path for one of the two.", capital(a.of), b.of, b.path))

@@ -246,3 +246,32 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// What Google answers may have a project's number for its id; what users write
+// means what it says.
+func TestSameNames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b            string
+		strict, lenient bool
+	}{
+		{"token", "token", true, true}, {"token", "projects/p/secrets/token", true, true}, {"token", "projects/q/secrets/token", false, false},
+		{"token", "projects/12/secrets/token", false, true}, {"projects/12/secrets/token", "projects/34/secrets/token", false, false},
+		{"token", "other", false, false}, {"a b", "a b", true, true},
+	} {
+		if strict, lenient := resourcename.SameSecret(c.a, c.b, "p", false), resourcename.SameSecret(c.b, c.a, "p", true); strict != c.strict || lenient != c.lenient {
+			t.Errorf("%s and %s: %t, leniently %t", c.a, c.b, strict, lenient)
+		}
+	}
+	for _, c := range []struct {
+		a, b            string
+		strict, lenient bool
+	}{
+		{"projects/p/global/networks/n", "projects/p/global/networks/n", true, true}, {"projects/p/global/networks/n", "projects/12/global/networks/n", false, true},
+		{"projects/p/regions/r/subnetworks/n", "projects/p/regions/s/subnetworks/n", false, false}, {"n", "projects/p/global/networks/n", false, false}, {"n", "n", true, true},
+	} {
+		if strict, lenient := resourcename.SameName(c.a, c.b, false), resourcename.SameName(c.b, c.a, true); strict != c.strict || lenient != c.lenient {
+			t.Errorf("%s and %s: %t, leniently %t", c.a, c.b, strict, lenient)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package resourcename
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,13 +44,28 @@ func CheckSecret(s string) error {
 var projectNumber = regexp.MustCompile(`^[0-9]+$`)
 
 // SameSecret tells whether two spellings name one secret for a job of the given
-// project. Google answers with the number of a project where its id was sent; a
-// number and an id are taken for the same project.
-func SameSecret(a, b, project string) bool {
+// project. Where lenient, as for what Google answers, the number of a project
+// and an id are taken for the same project: Google answers with the number where
+// the id was sent.
+func SameSecret(a, b, project string, lenient bool) bool {
 	x, errX := ParseSecret(a, project)
 	y, errY := ParseSecret(b, project)
 	if errX != nil || errY != nil {
 		return a == b
 	}
-	return x.Name == y.Name && (x.Project == y.Project || projectNumber.MatchString(x.Project) != projectNumber.MatchString(y.Project))
+	return x.Name == y.Name && sameProject(x.Project, y.Project, lenient)
+}
+
+// SameName tells whether two full names are the same, the projects as
+// [SameSecret] compares them.
+func SameName(a, b string, lenient bool) bool {
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	if len(x) != len(y) || len(x) < 2 || x[0] != "projects" || y[0] != "projects" {
+		return a == b
+	}
+	return slices.Equal(x[2:], y[2:]) && sameProject(x[1], y[1], lenient)
+}
+
+func sameProject(a, b string, lenient bool) bool {
+	return a == b || lenient && projectNumber.MatchString(a) != projectNumber.MatchString(b)
 }

@@ -103,6 +103,8 @@ func ParseFileMode(s string) (int32, error) {
 		return 0, fmt.Errorf("%q is not a file mode: write mode bits in octal, as chmod has them, such as \"0440\"", resourcename.Shorten(s))
 	case bits == 0:
 		return 0, fmt.Errorf("%q lets nobody read the file: write mode bits such as \"0440\", or leave the attribute out for the default", resourcename.Shorten(s))
+	case bits <= 0o777 && bits&0o400 == 0:
+		return 0, fmt.Errorf("%q does not let the file's owner read it: write mode bits in octal, as chmod has them, such as \"0440\" (256, which other interfaces take, is \"0400\" here)", resourcename.Shorten(s))
 	case bits > 0o777:
 		return 0, fmt.Errorf("%q is above \"0777\", the largest mode: write mode bits in octal, such as \"0440\"", resourcename.Shorten(s))
 	}
