@@ -1,0 +1,134 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package sweep_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write testdata/matrix.txt anew")
+
+const matrixFile = "testdata/matrix.txt"
+
+const legend = `# Each call of the lives of the resources (rows) × each fault (columns) → how it ended.
+#   .  no error, and nothing left to do
+#   r  no error; the next apply had something left to do
+#   e  an error; the next apply healed it
+#   E  two errors; the apply after these healed it
+#   i  the error that says what to import; then an apply
+#   -  the call was not made, because of what went wrong earlier in the same life
+# Written anew by: go test ./internal/sweep -run TestSweep -update
+#
+`
+
+// TestSweep lets every call of every life go wrong in every way.
+func TestSweep(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	begin := time.Now()
+	var mu sync.Mutex
+	results := map[string]string{} // by life, step, place and kind
+	key := func(l life, n, place int, k kind) string {
+		return fmt.Sprintf("%s/%d/%d/%s", l.name, n, place, k.letter)
+	}
+	all := map[string][][]point{}
+	for _, l := range lives {
+		all[l.name] = calls(t, l)
+	}
+	count := 0
+	t.Run("points", func(t *testing.T) {
+		for _, k := range kinds {
+			for _, l := range lives {
+				for place := range longest(all[l.name]) {
+					p := pass{life: l, kind: k, place: place, points: all[l.name]}
+					if !p.worthwhile() {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s/%s/%d", k.letter, l.name, place), func(t *testing.T) {
+						t.Parallel()
+						out := p.run(newWorld(t))
+						mu.Lock()
+						defer mu.Unlock()
+						for n, outcome := range out {
+							results[key(l, n, place, k)] = outcome
+							if outcome != nothing && outcome != unreached && outcome != "" {
+								count++
+							}
+						}
+					})
+				}
+			}
+		}
+	})
+	got := matrix(all, func(l life, n, place int, k kind) string { return results[key(l, n, place, k)] })
+	t.Logf("%d points in %s\n%s", count, time.Since(begin).Round(time.Second), got)
+	if count < 500 {
+		t.Errorf("%d points, want 500 or more", count)
+	}
+	if *update {
+		if err := os.WriteFile(matrixFile, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(got, "\n") {
+		if !strings.Contains(string(want), line+"\n") && line != "" {
+			t.Errorf("not as in %s, if right write it anew with -update: %s", matrixFile, line)
+		}
+	}
+}
+
+// worthwhile reports whether a pass has a point at all.
+func (p pass) worthwhile() bool {
+	for _, ps := range p.points {
+		if p.place < len(ps) && (!p.kind.operation || ps[p.place].operates()) {
+			return true
+		}
+	}
+	return false
+}
+
+func longest(steps [][]point) int {
+	n := 0
+	for _, ps := range steps {
+		n = max(n, len(ps))
+	}
+	return n
+}
+
+// matrix writes all outcomes.
+func matrix(all map[string][][]point, outcome func(life, int, int, kind) string) string {
+	var b strings.Builder
+	b.WriteString(legend)
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "#   %-5s %s\n", k.letter, k.name)
+	}
+	for _, l := range lives {
+		for n, s := range l.steps {
+			fmt.Fprintf(&b, "\n%-86s", l.name+", "+s.name)
+			for _, k := range kinds {
+				fmt.Fprintf(&b, " %-4s", k.letter)
+			}
+			b.WriteString("\n")
+			for place, p := range all[l.name][n] {
+				line := fmt.Sprintf("  %-84s", p)
+				for _, k := range kinds {
+					line += fmt.Sprintf(" %-4s", strings.TrimSpace(outcome(l, n, place, k)))
+				}
+				b.WriteString(strings.TrimRight(line, " ") + "\n")
+			}
+		}
+	}
+	return b.String()
+}
