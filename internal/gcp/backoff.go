@@ -46,16 +46,19 @@ func (b Backoff) Start() *Pauses {
 	return &Pauses{b: b, start: b.Clock.Now(), next: b.Initial}
 }
 
-// Wait pauses before the next attempt, for atLeast when the server asked for it. It returns false, at once where it can know, when no
+// Wait pauses before the next attempt, for atLeast and a little more when the server asked for it. It returns false, at once where it can know, when no
 // further attempt fits into the budget or into ctx.
 func (p *Pauses) Wait(ctx context.Context, atLeast time.Duration) bool {
 	return p.wait(ctx, atLeast, p.b.Budget)
 }
 
 func (p *Pauses) wait(ctx context.Context, atLeast, budget time.Duration) bool {
-	d := p.next - time.Duration(p.b.random()*float64(p.next)/2)
+	cut := time.Duration(p.b.random() * float64(p.next) / 2)
+	d := p.next - cut
 	p.next = min(p.next*2, p.b.Max)
-	d = max(d, atLeast)
+	if atLeast > 0 {
+		d = max(d, atLeast+cut) // nor do those come back together whom a server sent away together
+	}
 	if budget > 0 && p.b.Clock.Since(p.start)+d > budget {
 		return false
 	}

@@ -225,7 +225,7 @@ func (e *Error) fromHTTP(answer *googleapi.Error, conflict codes.Code) {
 	if e.Message == "" {
 		e.Message = http.StatusText(answer.Code) // a proxy's page says nothing to a user
 	}
-	e.retryAfter = retryAfter(answer.Header.Get("Retry-After"), time.Now())
+	e.retryAfter = retryAfter(answer.Header)
 }
 
 func (e *Error) fromStatus(st *status.Status) {
@@ -242,16 +242,22 @@ func (e *Error) fromStatus(st *status.Status) {
 	}
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
-func retryAfter(header string, now time.Time) time.Duration {
-	header = strings.TrimSpace(header)
-	if n, err := strconv.Atoi(header); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
+// retryAfter reads the header of that name: seconds, or a date. A date is compared with the answer's own, because this machine's clock may
+// be wrong.
+func retryAfter(answer http.Header) time.Duration {
+	wish := strings.TrimSpace(answer.Get("Retry-After"))
+	if n, err := strconv.Atoi(wish); err == nil {
+		return time.Duration(min(max(0, n), 1e6)) * time.Second
 	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, at.Sub(now))
+	at, err := http.ParseTime(wish)
+	if err != nil {
+		return 0
 	}
-	return 0
+	now, err := http.ParseTime(answer.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(0, at.Sub(now))
 }
 
 func contextCode(err error) codes.Code {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,10 +117,18 @@ func IsRateLimited(err error) bool {
 	return ok && rateLimited(e)
 }
 
-// IsConflict reports whether somebody else changed the resource since it was read (ABORTED, or HTTP 412).
+// IsConflict reports whether somebody else changed the resource since it was read (ABORTED, or HTTP 412). Cloud Storage gives the same
+// status and reason to changes that a policy forbids; those are no conflicts, and only their texts tell.
 func IsConflict(err error) bool {
 	e, ok := AsError(err)
-	return ok && (e.Code == codes.Aborted || e.HTTP == http.StatusPreconditionFailed)
+	return ok && (e.Code == codes.Aborted || e.HTTP == http.StatusPreconditionFailed && !forbidden(e.Message))
+}
+
+// forbidden recognises the texts of what an organization policy, public access prevention or uniform access forbids.
+func forbidden(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc([]string{"constraint", "organization policy", "permitted customer", "public access prevention",
+		"uniform bucket-level access"}, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // IsAmbiguous reports whether the failed call may have taken effect.

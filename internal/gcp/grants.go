@@ -5,6 +5,7 @@ package gcp
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ func (c *Client) changePolicy(ctx context.Context, change *policyChange, opts []
 		own := *e
 		ambiguous = ambiguous || own.Ambiguous
 		own.Ambiguous = ambiguous
-		if k.account == "" || !accountUnseen(&own, k.account) || !pauses.wait(ctx, 0, accountBudget) {
+		if k.account == "" || !accountUnseen(&own, k.account) || !pauses.wait(ctx, own.retryAfter, accountBudget) {
 			return false, &own
 		}
 	}
@@ -72,7 +73,7 @@ func (c *Client) changePolicy(ctx context.Context, change *policyChange, opts []
 type policyChange struct {
 	grant     Grant
 	remove    bool
-	attempted bool // an earlier write of this change may have taken effect
+	attempted bool // it was in a write whose answer is not known
 
 	ctx  context.Context
 	done chan policyResult
@@ -84,7 +85,7 @@ type policyResult struct {
 }
 
 // policyWriters lets one writer at a time work on each resource. Changes that arrive while it works wait, and go out together in its next
-// write: ten jobs that are granted one bucket in one apply make a few writes, not ten that conflict.
+// write: fifty jobs that are granted one bucket in one apply make a few writes, not fifty that conflict.
 type policyWriters struct {
 	client *Client
 
@@ -100,8 +101,8 @@ func (w *policyWriters) submit(ctx context.Context, change *policyChange) (bool,
 	if w.waiting == nil {
 		w.waiting = map[string][]*policyChange{}
 	}
-	batch, busy := w.waiting[resource]
-	w.waiting[resource] = append(batch, change)
+	waiting, busy := w.waiting[resource]
+	w.waiting[resource] = append(waiting, change)
 	w.mu.Unlock()
 	if !busy {
 		go w.write(resource)
@@ -119,8 +120,8 @@ func (w *policyWriters) submit(ctx context.Context, change *policyChange) (bool,
 func (w *policyWriters) write(resource string) {
 	for {
 		w.mu.Lock()
-		batch := w.waiting[resource]
-		if len(batch) == 0 {
+		changes := w.waiting[resource]
+		if len(changes) == 0 {
 			delete(w.waiting, resource)
 			w.mu.Unlock()
 			return
@@ -128,23 +129,54 @@ func (w *policyWriters) write(resource string) {
 		w.waiting[resource] = nil
 		w.mu.Unlock()
 
-		attempted, err := w.apply(resource, batch)
-		if e, ok := AsError(err); ok && len(batch) > 1 && (IsInvalid(e) || e.Code == codes.FailedPrecondition) {
-			// One of them was refused. Alone, the others are not.
-			for i, change := range batch {
-				change.attempted = change.attempted || attempted[i]
-				if again, err := w.apply(resource, []*policyChange{change}); err != nil {
-					change.done <- policyResult{err: mayHave(err, change.attempted || again[0])}
-				}
-			}
-			continue
+		b := newBatch(changes)
+		err := w.apply(resource, b, true)
+		b.end()
+		w.settle(resource, b.changes, err)
+	}
+}
+
+// settle gives the changes of a batch their error. When one of them was refused for its content the others need not be: it is
+// divided, and what is not refused in smaller company is written.
+func (w *policyWriters) settle(resource string, changes []*policyChange, err error) {
+	e, ok := AsError(err)
+	switch {
+	case err == nil:
+		return // they know
+	case ok && len(changes) > 1 && (IsInvalid(e) || e.Code == codes.FailedPrecondition):
+		for _, part := range apart(changes, e.Message) {
+			b := newBatch(part)
+			err := w.apply(resource, b, false)
+			b.end()
+			w.settle(resource, part, err)
 		}
-		if err != nil {
-			for i, change := range batch {
-				change.done <- policyResult{err: mayHave(err, attempted[i])}
-			}
+		return
+	}
+	for _, change := range changes {
+		change.done <- policyResult{err: mayHave(err, change.attempted)}
+	}
+}
+
+// apart divides changes that were refused together: into those whose member the text names and the others, or else into halves.
+func apart(changes []*policyChange, text string) [][]*policyChange {
+	var named, others []*policyChange
+	text = strings.ToLower(text)
+	for _, change := range changes {
+		_, name, ok := strings.Cut(change.grant.Member, ":")
+		if !ok {
+			name = change.grant.Member // allUsers
+		}
+		if name != "" && strings.Contains(text, strings.ToLower(name)) {
+			named = append(named, change)
+		} else {
+			others = append(others, change)
 		}
 	}
+	if len(named) == 0 || len(others) == 0 {
+		half := len(changes) / 2
+		return [][]*policyChange{changes[:half], changes[half:]}
+	}
+	return [][]*policyChange{others, named}
 }
 
 // mayHave says of an error whether the change may have taken effect: when it was in a write whose answer is not known, whatever went wrong
@@ -159,32 +191,32 @@ func mayHave(err error, attempted bool) error {
 	return &own
 }
 
-// apply reads, merges and writes until the batch is in the policy, and tells each change its result. On an error it tells nobody, and returns
-// which changes were in a write whose answer is not known.
-func (w *policyWriters) apply(resource string, batch []*policyChange) (attempted []bool, err error) {
-	ctx, cancel := anyOf(batch)
-	defer cancel()
+// apply reads, merges and writes until the batch is in the policy, and tells each change its result. On an error it tells nobody. With more,
+// changes that came while it read or waited join the batch.
+func (w *policyWriters) apply(resource string, b *batch, more bool) error {
 	backoff := w.client.backoff
 	backoff.Budget = policyBudget
 	pauses := backoff.Start()
-	attempted = make([]bool, len(batch))
 	var refusal error // why the last write failed, if it looked like a conflict
 	refusedEtag, sameEtag := "", 0
 	for {
-		p, err := w.client.readPolicy(ctx, resource)
+		p, err := w.client.readPolicy(b.ctx, resource)
 		if err != nil {
-			return attempted, err
+			return err
 		}
 		if refusal != nil && p.etag == refusedEtag {
 			// Cloud Storage answers some refusals of the content as it answers a stale etag. Nobody has written since.
 			if sameEtag++; sameEtag > 2 {
-				return attempted, refusal
+				return refusal
 			}
 		}
+		if more {
+			w.join(resource, b)
+		}
 		etag := p.etag
-		changed := make([]bool, len(batch))
+		changed := make([]bool, len(b.changes))
 		dirty := false
-		for i, change := range batch {
+		for i, change := range b.changes {
 			if change.remove {
 				changed[i] = p.remove(change.grant.Role, change.grant.Member)
 			} else {
@@ -193,21 +225,21 @@ func (w *policyWriters) apply(resource string, batch []*policyChange) (attempted
 			dirty = dirty || changed[i]
 		}
 		if dirty {
-			err = w.client.writePolicy(ctx, resource, p)
+			err = w.client.writePolicy(b.ctx, resource, p)
 		}
 		if err == nil {
-			for i, change := range batch {
-				change.done <- policyResult{changed: changed[i] || attempted[i] || change.attempted}
+			for i, change := range b.changes {
+				change.done <- policyResult{changed: changed[i] || change.attempted}
 			}
-			return nil, nil
+			return nil
 		}
 		e, ok := AsError(err)
 		if !ok {
-			return attempted, err
+			return err
 		}
 		if e.Ambiguous {
-			for i := range attempted {
-				attempted[i] = attempted[i] || changed[i]
+			for i, change := range b.changes {
+				change.attempted = change.attempted || changed[i]
 			}
 		}
 		refusal = nil
@@ -216,33 +248,69 @@ func (w *policyWriters) apply(resource string, batch []*policyChange) (attempted
 			refusal, refusedEtag = err, etag
 		case e.Ambiguous && transient(e):
 		default:
-			return attempted, err
+			return err
 		}
-		if !pauses.Wait(ctx, e.retryAfter) {
-			return attempted, err
+		if !pauses.Wait(b.ctx, e.retryAfter) {
+			return err
 		}
 	}
 }
 
-// anyOf returns a context that lives as long as any of the changes is still waited for.
-func anyOf(batch []*policyChange) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(batch[0].ctx))
-	var mu sync.Mutex
-	left := len(batch)
-	stops := make([]func() bool, 0, len(batch))
-	for _, change := range batch {
-		stops = append(stops, context.AfterFunc(change.ctx, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if left--; left == 0 {
-				cancel()
-			}
-		}))
+// join takes the changes that wait for a resource into a batch that is not written yet.
+func (w *policyWriters) join(resource string, b *batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if waiting := w.waiting[resource]; b.add(waiting) {
+		w.waiting[resource] = nil
 	}
-	return ctx, func() {
-		for _, stop := range stops {
-			stop()
-		}
-		cancel()
+}
+
+// batch is changes that are written together. Its context lives as long as any of them is still waited for.
+type batch struct {
+	changes []*policyChange
+	ctx     context.Context
+	cancel  context.CancelFunc
+	stops   []func() bool
+
+	mu   sync.Mutex
+	left int // are waited for
+}
+
+func newBatch(changes []*policyChange) *batch {
+	b := &batch{left: 1} // not done before all are in it
+	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(changes[0].ctx))
+	b.add(changes)
+	b.gone()
+	return b
+}
+
+// add reports whether the changes are in the batch now: it is too late for one that nobody waits for any more.
+func (b *batch) add(changes []*policyChange) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left == 0 {
+		return false
 	}
+	b.left += len(changes)
+	b.changes = append(b.changes, changes...)
+	for _, change := range changes {
+		b.stops = append(b.stops, context.AfterFunc(change.ctx, b.gone))
+	}
+	return true
+}
+
+// gone says that one change is no longer waited for.
+func (b *batch) gone() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left--; b.left == 0 {
+		b.cancel()
+	}
+}
+
+func (b *batch) end() {
+	for _, stop := range b.stops {
+		stop()
+	}
+	b.cancel()
 }

@@ -13,8 +13,10 @@ import (
 
 // How long one call goes on trying, by what it waits for.
 const (
-	// An outage or a rate limit.
+	// An outage.
 	transientBudget = 60 * time.Second
+	// Too many calls: the limits are per minute, so that the next minute must be reached, and one more for those who wait as well.
+	rateBudget = 2 * time.Minute
 	// A port of this machine on which nobody listens is not an outage: the emulator is not running, and the user should hear it soon.
 	localBudget = 3 * time.Second
 	// A resource of ours that reads do not see yet.
@@ -23,32 +25,54 @@ const (
 	accountBudget = 3 * time.Minute
 	// A name that this client itself has just given back.
 	recreateBudget = 60 * time.Second
+	// A pause that the server asked for by name is waited out beyond the signal's own budget, up to this.
+	wishBudget = 5 * time.Minute
 )
 
-// retryFor is the one retry policy: how long a call that failed with e may go on trying, 0 for not at all.
+// retryRule is one row of the retry policy.
+type retryRule struct {
+	signal string
+	found  func(*call, *Error) bool
+	budget time.Duration
+}
+
+// retryTable is the one retry policy: after which failures a call is sent again, and for how long; the first row that fits decides. What
+// fits none ends at once: what was refused for its content, for want of quota or of permission is the user's to mend.
 //
-// A failure that proves that nothing was accepted (the call never reached a server, or was rate limited) may be followed by any call
-// again. Otherwise a write that is not repeatable ends here. What was refused for its content, for want of quota or of permission is the
-// user's to mend and ends at once; the exceptions are the answers that a resource made a moment ago causes.
+// The rows follow from two questions. Is it proven that nothing was accepted (the call never reached a server, or was rate limited)? Then any
+// call may be sent again. Can the answer change by itself? It can for an outage, and then only a call that may be repeated goes on, and for
+// a resource made a moment ago, if the caller says that it was (see [Fresh] and [FreshAccount]).
+//
+// The pauses are those of [Backoff]: they double, and a random part is cut off each. A server's wish (Retry-After, RetryInfo) is the least
+// pause. No pause begins that would outlast the caller's context, which carries the resource's timeout.
+//
+// What needs a look before the next attempt is not in the table, but with those who can look:
+//
+//	a policy's etag is stale (409, 412)   read, merge and write again, for two minutes      grants.go
+//	the answer to a policy's write is lost  read: what is there already is not written again  grants.go
+//	a poll of an operation fails            as any read, then further polls for five minutes  operation.go
+//	an operation ended in an error          nothing here: the job exists, and the caller knows what it asked for
+//	a job or a bucket was changed (409, 412), the answer to a create, an update or a run is lost: the resource reads, and decides
+var retryTable = []retryRule{
+	{"no server was reached", func(k *call, e *Error) bool { return e.unsent && transient(e) && !k.to.plain }, transientBudget},
+	{"nobody listens on this machine", func(k *call, e *Error) bool { return e.unsent && transient(e) && k.to.plain }, localBudget},
+	{"too many calls", func(_ *call, e *Error) bool { return rateLimited(e) }, rateBudget},
+	{"a fresh account is not seen", func(k *call, e *Error) bool { return k.account != "" && accountUnseen(e, k.account) }, accountBudget},
+	{"a fresh resource is not seen", func(k *call, e *Error) bool { return k.fresh && unseen(e) }, freshBudget},
+	{"a name just given back is taken", func(k *call, e *Error) bool { return k.recreated && e.Code == codes.AlreadyExists }, recreateBudget},
+	{"an outage, and the call may be repeated", func(k *call, e *Error) bool { return k.kind != once && transient(e) }, transientBudget},
+}
+
+// retryFor says how long a call that failed with e may go on trying, 0 for not at all.
 func (k *call) retryFor(e *Error) time.Duration {
-	switch {
-	case e.unsent && transient(e):
-		if k.to.plain {
-			return localBudget
+	for _, rule := range retryTable {
+		switch {
+		case !rule.found(k, e):
+		case e.retryAfter > 0:
+			return max(rule.budget, wishBudget)
+		default:
+			return rule.budget
 		}
-		return transientBudget
-	case rateLimited(e):
-		return transientBudget
-	case k.account != "" && accountUnseen(e, k.account):
-		return accountBudget
-	case k.fresh && unseen(e):
-		return freshBudget
-	case k.recreated && e.Code == codes.AlreadyExists:
-		return recreateBudget
-	case k.kind == once:
-		return 0
-	case transient(e):
-		return transientBudget
 	}
 	return 0
 }
@@ -75,7 +99,8 @@ func rateLimited(e *Error) bool {
 
 // usedUp reports whether the text speaks of an amount that is used up, not of a number of calls a minute.
 func usedUp(text string) bool {
-	return strings.Contains(text, "quota") && !strings.Contains(text, "per minute") || strings.Contains(text, "maximum number")
+	aMinute := strings.Contains(text, "per minute") || strings.Contains(text, "per second") || strings.Contains(text, "seconds")
+	return strings.Contains(text, "quota") && !aMinute || strings.Contains(text, "maximum number")
 }
 
 // accountUnseen recognises what services answer while they do not see an account that was just made.
@@ -86,8 +111,9 @@ func accountUnseen(e *Error, email string) bool {
 		// "Service account E does not exist."
 		return strings.Contains(text, strings.ToLower(email)) && strings.Contains(text, "does not exist")
 	case codes.PermissionDenied:
-		// "Permission 'iam.serviceaccounts.actAs' denied on service account E (or it may not exist)."
-		return strings.Contains(text, "(or it may not exist)") && strings.Contains(text, "iam.serviceaccounts.")
+		// "Permission 'iam.serviceaccounts.actAs' denied on service account E (or it may not exist)." Some say "on resource" instead.
+		named := !strings.Contains(text, "@") || strings.Contains(text, strings.ToLower(email))
+		return named && strings.Contains(text, "(or it may not exist)") && strings.Contains(text, "iam.serviceaccounts.")
 	}
 	return false
 }

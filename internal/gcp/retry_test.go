@@ -6,7 +6,6 @@ package gcp
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,132 +21,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
-
-// The retry table, over gRPC: what is sent again for a read and for a write that must not happen twice (case 37).
-func TestRetryTable(t *testing.T) {
-	t.Parallel()
-	rateLimit, err := status.New(codes.ResourceExhausted, "Too Many Requests").WithDetails(&errdetails.ErrorInfo{Reason: "RATE_LIMIT_EXCEEDED"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	quota, err := status.New(codes.ResourceExhausted, "Quota exceeded for total allowable count of GPUs per project per region.").
-		WithDetails(&errdetails.ErrorInfo{Reason: "QUOTA_EXCEEDED"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		err       error
-		read      bool // a read goes on
-		once      bool // a write that must not happen twice goes on
-		ambiguous bool // such a write may have taken effect
-	}{
-		"unavailable":          {status.Error(codes.Unavailable, "Service Unavailable"), true, false, true},
-		"internal":             {status.Error(codes.Internal, "Internal error."), true, false, true},
-		"unknown":              {status.Error(codes.Unknown, "Unspecified error."), true, false, true},
-		"rate limit":           {rateLimit.Err(), true, true, false},
-		"429 without a reason": {status.Error(codes.ResourceExhausted, "Too Many Requests"), true, true, false},
-		"quota":                {quota.Err(), false, false, false},
-		"quota without reason": {status.Error(codes.ResourceExhausted, "Quota exceeded for GPUs"), false, false, false},
-		"calls per minute":     {status.Error(codes.ResourceExhausted, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute per region'"), true, true, false},
-		"number used up":       {status.Error(codes.ResourceExhausted, "Maximum number of service accounts on project reached."), false, false, false},
-		"quota as 400":         {status.Error(codes.InvalidArgument, "You do not have quota for using GPUs"), false, false, false},
-		"invalid":              {status.Error(codes.InvalidArgument, "Invalid value"), false, false, false},
-		"denied":               {status.Error(codes.PermissionDenied, "denied"), false, false, false},
-		"not found":            {status.Error(codes.NotFound, "missing"), false, false, false},
-		"exists":               {status.Error(codes.AlreadyExists, "exists"), false, false, false},
-		"precondition":         {status.Error(codes.FailedPrecondition, "Precondition check failed."), false, false, false},
-		"conflict":             {status.Error(codes.Aborted, "Conflict for resource 'J'"), false, false, false},
-		"unauthenticated":      {status.Error(codes.Unauthenticated, "expired"), false, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFakeCloud(t)
-			f.on("GetJob", answer{err: c.err}, answer{err: c.err}, answer{message: &runpb.Job{Name: testJob}})
-			_, err := f.GetJob(t.Context(), testJob)
-			if limited := status.Code(c.err) == codes.ResourceExhausted && c.once; IsRateLimited((&call{}).failure(t.Context(), &attempt{}, c.err)) != limited {
-				t.Errorf("a rate limit: %v, want %v", !limited, limited)
-			}
-			if got := err == nil; got != c.read {
-				t.Errorf("read: went on %v, want %v (%v)", got, c.read, err)
-			}
-			if err != nil && IsAmbiguous(err) {
-				t.Error("a read is never ambiguous")
-			}
-			execution := &runpb.Execution{Name: testJob + "/executions/train-abcde"}
-			f.on("RunJob", answer{err: c.err}, answer{message: operationOf(t, execution, false, nil, nil)})
-			_, err = f.RunJob(t.Context(), &runpb.RunJobRequest{Name: testJob})
-			if got := err == nil; got != c.once {
-				t.Errorf("run: went on %v, want %v (%v)", got, c.once, err)
-			}
-			want := 1
-			if c.once {
-				want = 2
-			}
-			if n := f.count("RunJob"); n != want {
-				t.Errorf("run was sent %d times, want %d", n, want)
-			}
-			if got := IsAmbiguous(err); got != c.ambiguous {
-				t.Errorf("run: ambiguous %v, want %v", got, c.ambiguous)
-			}
-		})
-	}
-}
-
-// The retry table, over JSON.
-func TestRetryTableHTTP(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		status    int
-		reason    string
-		code      codes.Code
-		read      bool
-		create    bool
-		ambiguous bool
-	}{
-		"429":            {429, "rateLimitExceeded", codes.ResourceExhausted, true, true, false},
-		"500":            {500, "backendError", codes.Internal, true, false, true},
-		"502":            {502, "", codes.Unavailable, true, false, true},
-		"503":            {503, "backendError", codes.Unavailable, true, false, true},
-		"403 rate limit": {403, "userRateLimitExceeded", codes.PermissionDenied, true, true, false},
-		"403":            {403, "forbidden", codes.PermissionDenied, false, false, false},
-		"400":            {400, "invalid", codes.InvalidArgument, false, false, false},
-		"404":            {404, "notFound", codes.NotFound, false, false, false},
-		"412":            {412, "conditionNotMet", codes.FailedPrecondition, false, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var gets, posts atomic.Int32
-			client, _ := newStorageClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				n := &gets
-				if r.Method == http.MethodPost {
-					n = &posts
-				}
-				if n.Add(1) == 1 {
-					writeError(w, c.status, c.reason, "the text")
-					return
-				}
-				fmt.Fprint(w, `{"name":"b"}`)
-			}))
-			_, err := client.GetBucket(t.Context(), "b")
-			if got := err == nil; got != c.read {
-				t.Errorf("read: went on %v, want %v (%v)", got, c.read, err)
-			}
-			if err != nil {
-				e := wantError(t, err)
-				if e.Code != c.code || e.HTTP != c.status || e.Reason != c.reason || e.Message != "the text" || e.Ambiguous {
-					t.Errorf("got %+v", e)
-				}
-			}
-			_, err = client.CreateBucket(t.Context(), "p", &storage.Bucket{Name: "b"})
-			if got := err == nil; got != c.create {
-				t.Errorf("create: went on %v, want %v (%v)", got, c.create, err)
-			}
-			if got := IsAmbiguous(err); got != c.ambiguous {
-				t.Errorf("create: ambiguous %v, want %v (%v)", got, c.ambiguous, err)
-			}
-		})
-	}
-}
 
 // A connection that ends after the request was sent leaves the outcome of a write open (cases 37, 38).
 func TestCutConnection(t *testing.T) {
@@ -171,37 +44,6 @@ func TestCutConnection(t *testing.T) {
 	}
 	if n := calls.Load(); n < 5 {
 		t.Errorf("the read gave up after %d calls", n-1)
-	}
-}
-
-// A server that was never reached has accepted nothing, so that even a run may be sent again; where it is a port of this machine the
-// waiting is short.
-func TestUnreachable(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	clock := newInstantClock()
-	client := newTestClient(t, Options{EmulatorHost: address, Clock: clock})
-	start := clock.Now()
-	_, err = client.RunJob(t.Context(), &runpb.RunJobRequest{Name: testJob})
-	if !IsUnavailable(err) || IsAmbiguous(err) {
-		t.Errorf("run: got %v, ambiguous %v", err, IsAmbiguous(err))
-	}
-	_, err = client.CreateBucket(t.Context(), "p", &storage.Bucket{Name: "b"})
-	if !IsUnavailable(err) || IsAmbiguous(err) {
-		t.Errorf("bucket: got %v, ambiguous %v", err, IsAmbiguous(err))
-	}
-	if len(clock.pauses()) < 4 {
-		t.Errorf("pauses %v: each should have been tried again", clock.pauses())
-	}
-	if d := clock.Since(start); d > 2*localBudget {
-		t.Errorf("waited %s for a port on which nobody listens", d)
 	}
 }
 
@@ -262,7 +104,8 @@ func TestBackoff(t *testing.T) {
 	if !p.Wait(t.Context(), 0) || !p.Wait(t.Context(), 7*time.Second) || p.Wait(t.Context(), time.Hour) {
 		t.Error("a wish of the server that fits is honoured, one that does not ends the series")
 	}
-	if got, want := clock.pauses(), []time.Duration{150 * time.Millisecond, 7 * time.Second}; !slices.Equal(got, want) {
+	// Nor do those come back together that were sent away together.
+	if got, want := clock.pauses(), []time.Duration{150 * time.Millisecond, 7*time.Second + 100*time.Millisecond}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -272,25 +115,46 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// Retry-After is honoured in both forms, and as RetryInfo.
+// Retry-After is honoured in both forms, and as RetryInfo, also where it is longer than the signal alone would be waited for; what the server
+// puts off for longer than that ends at once.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	var n atomic.Int32
-	client, clock := newStorageClient(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n.Add(1) == 1 {
-			w.Header().Set("Retry-After", "17")
-			writeError(w, 429, "rateLimitExceeded", "slow down")
-			return
-		}
-		fmt.Fprint(w, `{"name":"b"}`)
-	}))
-	if _, err := client.GetBucket(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	}
-	if got := clock.pauses(); !slices.Equal(got, []time.Duration{17 * time.Second}) {
-		t.Errorf("paused %v", got)
+	for name, c := range map[string]struct {
+		header string
+		status int
+		want   []time.Duration
+	}{
+		"seconds":            {"17", 429, []time.Duration{17 * time.Second}},
+		"date":               {"Sun, 29 Nov 2026 12:00:23 GMT", 503, []time.Duration{23 * time.Second}},
+		"more than a minute": {"200", 503, []time.Duration{200 * time.Second}},
+		"tomorrow":           {"86400", 503, nil},
+		"date in the past":   {"Sun, 29 Nov 2026 11:00:00 GMT", 503, []time.Duration{200 * time.Millisecond}},
+		"nothing sensible":   {"soon", 503, []time.Duration{200 * time.Millisecond}},
+		"not for a quota":    {"17", 403, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var n atomic.Int32
+			client, clock := newStorageClient(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if n.Add(1) == 1 {
+					w.Header().Set("Retry-After", c.header)
+					w.Header().Set("Date", "Sun, 29 Nov 2026 12:00:00 GMT") // whatever this machine's clock says
+					writeError(w, c.status, map[int]string{429: "rateLimitExceeded", 403: "quotaExceeded"}[c.status], "slow down")
+					return
+				}
+				fmt.Fprint(w, `{"name":"b"}`)
+			}))
+			client.backoff.random = func() float64 { return 0 }
+			if _, err := client.GetBucket(t.Context(), "b"); (err == nil) != (c.want != nil) {
+				t.Errorf("got %v", err)
+			}
+			if got := clock.pauses(); !slices.Equal(got, c.want) {
+				t.Errorf("paused %v, want %v", got, c.want)
+			}
+		})
 	}
 	f := newFakeCloud(t)
+	f.backoff.random = func() float64 { return 0 }
 	wish, err := status.New(codes.Unavailable, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(9 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
@@ -302,13 +166,34 @@ func TestRetryAfter(t *testing.T) {
 	if got := f.clock.pauses(); !slices.Equal(got, []time.Duration{9 * time.Second}) {
 		t.Errorf("paused %v", got)
 	}
-	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
-	for header, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "-3": 0, "soon": 0, "Sun, 29 Nov 2026 12:00:05 GMT": 5 * time.Second, "Sun, 29 Nov 2026 11:00:05 GMT": 0,
-	} {
-		if got := retryAfter(header, now); got != want {
-			t.Errorf("retryAfter(%q) = %s, want %s", header, got, want)
+	// Without a date of the answer the machine's clock must do; none of these may be negative, or overflow.
+	for _, wish := range []string{"", "-3", "99999999999999999999", "Sun, 29 Nov 2020 11:00:05 GMT"} {
+		if got := retryAfter(http.Header{"Retry-After": {wish}}); got != 0 {
+			t.Errorf("retryAfter(%q) = %s", wish, got)
 		}
+	}
+	if got := retryAfter(http.Header{"Retry-After": {"999999999"}}); got != 1e6*time.Second {
+		t.Errorf("a wish of many years: %s", got)
+	}
+}
+
+// The resource's timeout is the last word: no pause begins that would outlast it, whatever the server asks for, and the error is that of the
+// last attempt.
+func TestRetryInsideTheTimeout(t *testing.T) {
+	t.Parallel()
+	var n atomic.Int32
+	client, clock := newStorageClient(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1) == 3 {
+			w.Header().Set("Retry-After", "45")
+		}
+		writeError(w, 503, "backendError", "Service Unavailable")
+	}))
+	client.backoff.random = func() float64 { return 0 }
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := client.GetBucket(ctx, "b")
+	if e := wantError(t, err); e.HTTP != 503 || n.Load() != 3 || len(clock.pauses()) != 2 {
+		t.Errorf("%v after %d calls, pauses %v", err, n.Load(), clock.pauses())
 	}
 }
 
