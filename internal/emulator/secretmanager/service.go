@@ -104,6 +104,16 @@ func (s *Service) Deny(secret, permission string) {
 	s.denied[denial{secret, permission}] = true
 }
 
+// Allow gives back what Deny took, named in the same way.
+func (s *Service) Allow(secret, permission string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, err := parseSecret(secret); err == nil {
+		secret = n.String()
+	}
+	delete(s.denied, denial{secret, permission})
+}
+
 func (s *Service) isDenied(n secretName, permission string) bool {
 	return s.denied[denial{n.String(), permission}] || s.denied[denial{"", permission}]
 }

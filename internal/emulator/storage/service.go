@@ -149,6 +149,13 @@ func (s *Service) Deny(bucket, permission string) {
 	s.denied[denial{bucket, permission}] = true
 }
 
+// Allow gives back what Deny took, named in the same way.
+func (s *Service) Allow(bucket, permission string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.denied, denial{bucket, permission})
+}
+
 func (s *Service) isDenied(bucket, permission string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -71,8 +71,14 @@ func Detail(err error, hint string) string {
 		text = append(text, quote)
 	}
 	text = append(text, lost(err)...)
-	if e, ok := gcp.AsError(err); ok && hint == "" {
+	e, isAPI := gcp.AsError(err)
+	if isAPI && hint == "" {
 		hint = defaultHint(e)
+	}
+	if isAPI && e.Code == codes.PermissionDenied && hint != defaultHint(e) {
+		if role := roleHint(e.Message); role != "" {
+			text = append(text, role)
+		}
 	}
 	if hint != "" {
 		text = append(text, hint)
@@ -190,10 +196,14 @@ func sentence(s string) string {
 // defaultHint is the next step that follows from the status alone.
 func defaultHint(e *gcp.Error) string {
 	switch {
-	case e.Code == codes.Canceled, e.Code == codes.Unauthenticated && e.HTTP == 0:
+	case e.Code == codes.Unauthenticated && e.HTTP == 0:
 		return ""
+	case e.Code == codes.Canceled:
+		return "Apply again to go on."
 	case e.Reason == "SERVICE_DISABLED":
 		return "Enable the API that is named above in the project, wait a minute, and apply again."
+	case e.Code == codes.PermissionDenied && roleHint(e.Message) != "":
+		return roleHint(e.Message)
 	case e.Code == codes.PermissionDenied:
 		return "Give the account that Terraform runs as the permission that is named above, and apply again."
 	case e.Code == codes.Unauthenticated:
@@ -205,5 +215,5 @@ func defaultHint(e *gcp.Error) string {
 	case e.Code == codes.Unavailable, e.Code == codes.Internal, e.Code == codes.DeadlineExceeded, e.HTTP == 0:
 		return "Apply again; if it goes on, see https://status.cloud.google.com."
 	}
-	return ""
+	return "Read what Google says above, mend what it names, and apply again."
 }

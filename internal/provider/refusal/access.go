@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
 )
 
 // Who may do what: rights of the caller and of Google's own accounts, APIs,
@@ -153,19 +155,6 @@ func noAccount(s *Subject, _ string, found []string) Explanation {
 	return x
 }
 
-// roles names the smallest predefined role that has a right which the provider
-// uses.
-var roles = map[string]string{
-	"run.jobs.create": "roles/run.developer", "run.jobs.get": "roles/run.viewer", "run.jobs.update": "roles/run.developer", "run.jobs.delete": "roles/run.developer",
-	"run.jobs.run": "roles/run.invoker", "run.jobs.runWithOverrides": "roles/run.developer", "run.operations.get": "roles/run.viewer", "run.executions.list": "roles/run.viewer",
-	"run.executions.get": "roles/run.viewer", "run.executions.cancel": "roles/run.developer", "run.executions.delete": "roles/run.developer",
-	"iam.serviceAccounts.create": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.get": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.delete": "roles/iam.serviceAccountAdmin",
-	"storage.buckets.create": "roles/storage.admin", "storage.buckets.get": "roles/storage.admin", "storage.buckets.update": "roles/storage.admin", "storage.buckets.delete": "roles/storage.admin",
-	"storage.buckets.getIamPolicy": "roles/storage.admin", "storage.buckets.setIamPolicy": "roles/storage.admin",
-	"storage.objects.list": "roles/storage.objectViewer", "storage.objects.delete": "roles/storage.objectUser",
-	"secretmanager.secrets.get": "roles/secretmanager.viewer", "secretmanager.secrets.getIamPolicy": "roles/secretmanager.admin", "secretmanager.secrets.setIamPolicy": "roles/secretmanager.admin",
-}
-
 func noRight(s *Subject, text string, found []string) Explanation {
 	right := trimDot(found[1])
 	member := "MEMBER"
@@ -182,7 +171,7 @@ func noRight(s *Subject, text string, found []string) Explanation {
 		What: fmt.Sprintf("%s lacks the right %s, or what the text names does not exist.", subject, right),
 		Next: "Ask whoever administers " + s.project() + " for a role that has this right.",
 	}
-	if role := roles[right]; role != "" {
+	if role := diags.RoleWith(right); role != "" {
 		x.Next = paragraphs(fmt.Sprintf("The role %s has this right. Whoever administers %s can give it:", role, s.project())+
 			command("gcloud projects add-iam-policy-binding %s --member=%s --role=%s", s.projectID(), member, role), who)
 	}
