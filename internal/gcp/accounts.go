@@ -45,6 +45,8 @@ func (c *Client) CreateServiceAccount(ctx context.Context, project, id, displayN
 	k := &call{op: "create service account", resource: "projects/" + project + "/serviceAccounts/" + id, project: project, kind: once}
 	var sa *adminpb.ServiceAccount
 	err := c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
+		ctx, cancel := c.answered(ctx)
+		defer cancel()
 		sa, err = api.CreateServiceAccount(ctx, &adminpb.CreateServiceAccountRequest{
 			Name: "projects/" + project, AccountId: id,
 			ServiceAccount: &adminpb.ServiceAccount{DisplayName: displayName, Description: description},

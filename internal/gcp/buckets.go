@@ -39,6 +39,8 @@ func (c *Client) CreateBucket(ctx context.Context, project string, b *storage.Bu
 	k.recreated = c.deleted.recent(bucketResource(b.Name))
 	var made *storage.Bucket
 	err := c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) (err error) {
+		ctx, cancel := c.answered(ctx)
+		defer cancel()
 		made, err = api.Buckets.Insert(project, b).Projection("noAcl").Context(ctx).Do()
 		return err
 	})

@@ -54,6 +54,8 @@ func (c *Client) CreateJob(ctx context.Context, parent, id string, job *runpb.Jo
 	k.recreated = c.deleted.recent(name)
 	o := &JobOperation{client: c, op: k.op, resource: name}
 	err := c.runDo(ctx, k, func(ctx context.Context, api *runClients, opt gax.CallOption) error {
+		ctx, cancel := c.answered(ctx)
+		defer cancel()
 		op, err := api.jobs.CreateJob(ctx, &runpb.CreateJobRequest{Parent: parent, JobId: id, Job: job}, opt)
 		if err == nil {
 			o.first(op)
@@ -113,6 +115,8 @@ func (c *Client) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*runpb.E
 	var execution *runpb.Execution
 	var failed error
 	err := c.runDo(ctx, k, func(ctx context.Context, api *runClients, opt gax.CallOption) error {
+		ctx, cancel := c.answered(ctx)
+		defer cancel()
 		op, err := api.jobs.RunJob(ctx, req, opt)
 		if err != nil {
 			return err

@@ -6,8 +6,11 @@ package gcp
 import (
 	"context"
 	"errors"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/api/storage/v1"
@@ -39,9 +42,9 @@ func (c *Client) CountObjects(ctx context.Context, bucket string, limit int) (n 
 }
 
 // EmptyBucket deletes everything in a bucket: objects with all their versions, then managed folders and folders. It works page by page, so
-// that its memory does not grow with the bucket, and returns how many objects it deleted. A failure of one step does not keep the next
-// from being tried, and an object that cannot be deleted does not keep its page; after several such failures it gives up. The first few
-// errors are returned, joined.
+// that its memory does not grow with the bucket: the next page is fetched when the one before is done. It returns how many objects it deleted.
+// A failure of one step does not keep the next from being tried, and an object that cannot be deleted does not keep its page; after several
+// such failures it gives up. The first few errors are returned, joined. Whenever it ends early, the next call goes on where it ended.
 func (c *Client) EmptyBucket(ctx context.Context, bucket string) (deleted int, err error) {
 	live, err := c.GetBucket(ctx, bucket)
 	if err != nil {
@@ -51,13 +54,26 @@ func (c *Client) EmptyBucket(ctx context.Context, bucket string) (deleted int, e
 	if ctx.Err() != nil {
 		return deleted, objects
 	}
+	// Folders go also where objects are left: they are refused while they hold any.
 	// A caller who may not list managed folders may still be able to delete a bucket that has none.
 	managed := c.deleteManagedFolders(ctx, bucket)
 	var folders error
 	if live.HierarchicalNamespace != nil && live.HierarchicalNamespace.Enabled {
 		folders = c.deleteFolders(ctx, bucket)
 	}
+	if objects != nil {
+		managed, folders = unlessNotEmpty(managed), unlessNotEmpty(folders) // of course
+	}
 	return deleted, errors.Join(objects, managed, folders)
+}
+
+// unlessNotEmpty leaves out of joined errors those of folders that still hold something.
+func unlessNotEmpty(err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	return errors.Join(slices.DeleteFunc(slices.Clone(joined.Unwrap()), func(err error) bool { return hasCode(err, codes.FailedPrecondition) })...)
 }
 
 func (c *Client) listObjects(ctx context.Context, bucket, token string, size int) (*storage.Objects, error) {
@@ -79,29 +95,39 @@ func (c *Client) deleteObjects(ctx context.Context, bucket string) (int, error) 
 		if err != nil {
 			return deleted, errors.Join(failures.join(), err)
 		}
-		results := make([]error, len(page.Items))
-		var group errgroup.Group
-		group.SetLimit(deleteWorkers)
-		for i, o := range page.Items {
-			group.Go(func() error {
-				results[i] = c.deleteObject(ctx, bucket, o)
-				return nil
-			})
-		}
-		_ = group.Wait() // the results are in their slice
-		for _, err := range results {
-			switch {
-			case err == nil:
-				deleted++
-			case !IsNotFound(err): // somebody else deleted it
-				failures.add(err)
-			}
-		}
+		deleted += deleteAll(ctx, page.Items, &failures, func(o *storage.Object) error { return c.deleteObject(ctx, bucket, o) })
 		token = page.NextPageToken
-		if token == "" || failures.full() {
+		if token == "" || failures.full() || ctx.Err() != nil {
 			return deleted, failures.join()
 		}
 	}
+}
+
+// deleteAll deletes some things of one page, several at a time, and returns how many it has. What somebody else deleted meanwhile is no
+// failure, and does not count. When ctx has ended or too much has failed, the rest is left.
+func deleteAll[T any](ctx context.Context, things []T, failures *firstErrors, remove func(T) error) int {
+	var deleted atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(deleteWorkers)
+	for _, thing := range things {
+		if failures.full() || ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			switch err := remove(thing); {
+			case err == nil:
+				deleted.Add(1)
+			case !IsNotFound(err):
+				failures.add(err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	if err := ctx.Err(); err != nil {
+		failures.only(err)
+	}
+	return int(deleted.Load())
 }
 
 func (c *Client) deleteObject(ctx context.Context, bucket string, o *storage.Object) error {
@@ -175,42 +201,86 @@ func (c *Client) deleteManagedFolders(ctx context.Context, bucket string) error 
 // later page is refused; so the whole list is gone through again for as long as that deletes anything. Memory is one page.
 func emptyFolders(ctx context.Context, kind folderKind) error {
 	for {
-		var failures firstErrors
+		// A refusal may be for want of a later page: the next round has it, and none ends this one.
+		failures := firstErrors{patient: true}
 		progress, token := false, ""
 		for {
 			names, next, err := kind.list(ctx, token)
 			if err != nil {
 				return errors.Join(failures.join(), err)
 			}
-			sort.SliceStable(names, func(i, j int) bool { return depth(names[i]) > depth(names[j]) })
-			for _, name := range names {
-				switch err := kind.delete(ctx, name); {
-				case err == nil:
-					progress = true
-				case !IsNotFound(err):
-					failures.add(err)
-				}
+			for _, level := range levels(names) {
+				progress = deleteAll(ctx, level, &failures, func(name string) error { return kind.delete(ctx, name) }) > 0 || progress
 			}
-			if token = next; token == "" {
+			if token = next; token == "" || ctx.Err() != nil {
 				break
 			}
 		}
-		if !progress || len(failures.errs) == 0 {
+		if !progress || len(failures.errs) == 0 || ctx.Err() != nil {
 			return failures.join()
 		}
 	}
 }
 
-func depth(folder string) int { return strings.Count(strings.TrimSuffix(folder, "/"), "/") }
+// levels are the folders of one depth each, the deepest first.
+func levels(names []string) [][]string {
+	byDepth := map[int][]string{}
+	for _, name := range names {
+		d := strings.Count(strings.TrimSuffix(name, "/"), "/")
+		byDepth[d] = append(byDepth[d], name)
+	}
+	var out [][]string
+	for _, d := range slices.Backward(slices.Sorted(maps.Keys(byDepth))) {
+		out = append(out, byDepth[d])
+	}
+	return out
+}
+
+// maxErrors is how many errors are told, and after how many something is given up.
+const maxErrors = 5
 
 // firstErrors keeps the first few errors of many.
-type firstErrors struct{ errs []error }
+type firstErrors struct {
+	patient bool // never full
+
+	mu   sync.Mutex
+	errs []error
+}
 
 func (f *firstErrors) add(err error) {
-	if !f.full() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.errs) < maxErrors {
 		f.errs = append(f.errs, err)
 	}
 }
 
-func (f *firstErrors) full() bool  { return len(f.errs) >= 5 }
-func (f *firstErrors) join() error { return errors.Join(f.errs...) }
+// only keeps one error of those that the end of a context has caused.
+func (f *firstErrors) only(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := false
+	f.errs = slices.DeleteFunc(f.errs, func(err error) bool {
+		if e, ok := AsError(err); !ok || e.Code != contextCode(cause) {
+			return false
+		}
+		again := found
+		found = true
+		return again
+	})
+	if !found {
+		f.errs = append(f.errs, &Error{Op: "delete objects", Code: contextCode(cause), Message: contextText(cause), Err: cause})
+	}
+}
+
+func (f *firstErrors) full() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.errs) >= maxErrors && !f.patient
+}
+
+func (f *firstErrors) join() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.errs...)
+}

@@ -41,7 +41,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	defer cancel()
 
 	name := state.Name.ValueString()
-	err := r.data.Client.DeleteBucket(ctx, name)
+	err := r.data.Client.Confirm(ctx, func() error { return r.data.Client.DeleteBucket(ctx, name) })
 	switch {
 	case err == nil || gcp.IsNotFound(err):
 	case !notEmpty(err):
@@ -86,8 +86,12 @@ func (r *Resource) destroyAll(ctx context.Context, name string, diagnostics *dia
 		if gcp.IsNotFound(emptyErr) && deleted == 0 {
 			return
 		}
+		if ctx.Err() != nil {
+			failed = emptyErr
+			break
+		}
 		// Whether it is empty decides the API: a listing that was denied does not matter when there was nothing to list.
-		err := r.data.Client.DeleteBucket(ctx, name)
+		err := r.data.Client.Confirm(ctx, func() error { return r.data.Client.DeleteBucket(ctx, name) })
 		if err == nil || gcp.IsNotFound(err) {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"google.golang.org/api/storage/v1"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
@@ -30,7 +31,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	live, err := r.data.Client.GetBucket(ctx, state.Name.ValueString())
+	var live *storage.Bucket
+	err := r.data.Client.Confirm(ctx, func() (err error) {
+		live, err = r.data.Client.GetBucket(ctx, state.Name.ValueString())
+		return err
+	})
 	switch {
 	case gcp.IsNotFound(err):
 		resp.State.RemoveResource(ctx)
@@ -40,7 +45,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	m := flatten(live, &state)
-	given := r.stillShared(ctx, &m, readGiven(ctx, req.Private, &resp.Diagnostics), &resp.Diagnostics)
+	given := r.stillShared(ctx, &m, readGiven(ctx, req.Private, &state, &resp.Diagnostics), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

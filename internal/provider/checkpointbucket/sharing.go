@@ -96,15 +96,17 @@ func keepSpelling(plan, state *Model) {
 	}
 }
 
-// readGiven returns the grants that this resource gave.
+// readGiven returns the grants that this resource gave. Where nothing is noted the note was lost: a provider that was killed in an update
+// leaves the state as it was and nothing beside it. Then the members of the state are ours: that one keeps its role for ever because nobody
+// would take it away is the worse mistake.
 func readGiven(ctx context.Context, p interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}, diagnostics *diag.Diagnostics) []gcp.Grant {
+}, state *Model, diagnostics *diag.Diagnostics) []gcp.Grant {
 	raw, d := p.GetKey(ctx, givenKey)
 	diagnostics.Append(d...)
 	var given []gcp.Grant
 	if len(raw) == 0 {
-		return given
+		return allGrants(state)
 	}
 	if err := json.Unmarshal(raw, &given); err != nil {
 		diagnostics.AddError("Unreadable private state", "What is noted beside the state of the bucket cannot be read: "+err.Error()+". Remove the bucket from the state with \"terraform state rm\" and import it again.")
@@ -199,7 +201,11 @@ func (r *Resource) give(ctx context.Context, g gcp.Grant) (bool, error) {
 }
 
 func (r *Resource) revoke(ctx context.Context, g gcp.Grant) (bool, error) {
-	removed, err := r.data.Client.RemoveMember(ctx, g)
+	var removed bool
+	err := r.data.Client.Confirm(ctx, func() (err error) {
+		removed, err = r.data.Client.RemoveMember(ctx, g)
+		return err
+	})
 	if gcp.IsNotFound(err) {
 		return false, nil
 	}
@@ -237,7 +243,11 @@ func (r *Resource) stillShared(ctx context.Context, m *Model, given []gcp.Grant,
 	if len(all) == 0 {
 		return nil
 	}
-	held, err := r.data.Client.HeldGrants(ctx, all[0].Resource, all)
+	var held []gcp.Grant
+	err := r.data.Client.Confirm(ctx, func() (err error) {
+		held, err = r.data.Client.HeldGrants(ctx, all[0].Resource, all)
+		return err
+	})
 	at := path.Root("readers")
 	if len(value.Elements(m.Readers)) == 0 {
 		at = path.Root("writers")

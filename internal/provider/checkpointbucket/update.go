@@ -34,7 +34,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return
 	}
-	given := readGiven(ctx, req.Private, &resp.Diagnostics)
+	given := readGiven(ctx, req.Private, &state, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -55,8 +55,13 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) change(ctx context.Context, plan, state *Model, diagnostics *diag.Diagnostics) *storage.Bucket {
 	name := plan.Name.ValueString()
 	pauses := gcp.Backoff{Budget: conflictBudget, Clock: r.data.Clock}.Start()
+	var refused int64 // the metageneration that a change was refused for
 	for {
-		live, err := r.data.Client.GetBucket(ctx, name)
+		var live *storage.Bucket
+		err := r.data.Client.Confirm(ctx, func() (err error) {
+			live, err = r.data.Client.GetBucket(ctx, name)
+			return err
+		})
 		if err != nil {
 			diags.Error(diagnostics, path.Root("name"), "Cannot read the bucket before changing it", err, "")
 			return nil
@@ -66,7 +71,9 @@ func (r *Resource) change(ctx context.Context, plan, state *Model, diagnostics *
 			return live
 		}
 		patched, err := r.data.Client.PatchBucket(ctx, name, patch, gcp.IfMetageneration(live.Metageneration))
-		if gcp.IsConflict(err) && pauses.Wait(ctx, 0) {
+		// Where nobody has changed it since the last refusal, the refusal means something else.
+		if gcp.IsConflict(err) && refused != live.Metageneration && pauses.Wait(ctx, 0) {
+			refused = live.Metageneration
 			continue // somebody changed it in between: look again
 		}
 		if err != nil {
