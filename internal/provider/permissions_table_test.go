@@ -195,7 +195,7 @@ var uses = []use{
 		course: jobCourse(withSecret("token")),
 	},
 	{
-		key: "secret respelled", title: "… when the project of a secret is written as its number instead of its id, or the other way round", also: []string{"secret grant"},
+		key: "secret respelled", title: "… with a secret, when the project of a secret is written as its number instead of its id, or the other way round", also: []string{"secret grant"},
 		rights: []right{{name: "secretmanager.secrets.get", without: "the two names are taken for the same secret"}},
 		roles:  []string{onSecret + "roles/secretmanager.admin"},
 		course: course{
@@ -215,8 +215,9 @@ var uses = []use{
 			{name: "run.jobs.get"},
 			{name: "iam.serviceAccounts.get", without: "an account that the provider made is taken for one that was named in `service_account`"},
 			{name: "storage.buckets.getIamPolicy", without: "the roles on buckets are not recorded, and not revoked later"},
+			{name: "secretmanager.secrets.getIamPolicy", without: "the roles on secrets are not recorded, and not revoked later"},
 		},
-		roles:  []string{onProject + "roles/run.viewer", onProject + "roles/iam.serviceAccountAdmin", onBucket + "roles/storage.admin"},
+		roles:  []string{onProject + "roles/run.viewer", onProject + "roles/iam.serviceAccountAdmin", onBucket + "roles/storage.admin", onSecret + "roles/secretmanager.viewer"},
 		course: imports("resilientjob_gpu_job.j", "others", jobBlock("name = \"others\"")),
 	},
 	{
@@ -241,7 +242,7 @@ var uses = []use{
 		course: bucketCourse("").before("change", (*permissionWorld).openBucket),
 	},
 	{
-		key: "refused destroy", title: "… a destroy without `force_destroy` of a bucket that is not empty, which is refused", also: []string{"bucket"},
+		key: "refused destroy", title: "… for a destroy without `force_destroy` of a bucket that is not empty, which is refused", also: []string{"bucket"},
 		rights: []right{{name: "storage.objects.list", at: "force_destroy", without: "how much the bucket holds is not said"}},
 		roles:  []string{onProject + "roles/storage.admin"},
 		course: bucketCourse("").before("destroy", (*permissionWorld).fill).fails("destroy", "Bucket is not empty"),

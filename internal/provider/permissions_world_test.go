@@ -146,11 +146,16 @@ func (w *permissionWorld) seed() {
 	if _, err := w.e.Secrets().AddSecret(theProject, "token", []byte("payload")); err != nil {
 		w.t.Fatal(err)
 	}
+	if _, err := w.e.Secrets().SetIamPolicy(ctx, &iampb.SetIamPolicyRequest{Resource: "projects/" + theProject + "/secrets/token", Policy: &iampb.Policy{
+		Bindings: []*iampb.Binding{{Role: "roles/secretmanager.secretAccessor", Members: []string{"serviceAccount:others-runner@" + theProject + ".iam.gserviceaccount.com"}}}}}); err != nil {
+		w.t.Fatal(err)
+	}
 	if _, err := w.e.Run().CreateJob(ctx, &runpb.CreateJobRequest{Parent: theLocation, JobId: "others", Job: &runpb.Job{Template: &runpb.ExecutionTemplate{Template: &runpb.TaskTemplate{
 		Retries:        &runpb.TaskTemplate_MaxRetries{},
 		ServiceAccount: "others-runner@" + theProject + ".iam.gserviceaccount.com",
-		Containers:     []*runpb.Container{{Image: theImage + "1", VolumeMounts: []*runpb.VolumeMount{{Name: "checkpoint", MountPath: "/mnt/checkpoint"}}}},
-		Volumes:        []*runpb.Volume{{Name: "checkpoint", VolumeType: &runpb.Volume_Gcs{Gcs: &runpb.GCSVolumeSource{Bucket: "others-checkpoints"}}}},
+		Containers: []*runpb.Container{{Image: theImage + "1", VolumeMounts: []*runpb.VolumeMount{{Name: "checkpoint", MountPath: "/mnt/checkpoint"}}, Env: []*runpb.EnvVar{{Name: "TOKEN",
+			Values: &runpb.EnvVar_ValueSource{ValueSource: &runpb.EnvVarSource{SecretKeyRef: &runpb.SecretKeySelector{Secret: "token", Version: "1"}}}}}}},
+		Volumes: []*runpb.Volume{{Name: "checkpoint", VolumeType: &runpb.Volume_Gcs{Gcs: &runpb.GCSVolumeSource{Bucket: "others-checkpoints"}}}},
 	}}}}); err != nil {
 		w.t.Fatal(err)
 	}
