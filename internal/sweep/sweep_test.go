@@ -25,6 +25,7 @@ const (
 	failed     = "e"  // an error, and the next apply healed it
 	failedMore = "E"  // an error, one more, and then it was healed
 	imported   = "i"  // an error, and then the error that says what to import
+	endless    = "w"  // an error, as long as the operation goes on; the life ends here
 	unreached  = "-"  // the call was not made
 	broken     = "X"  // anything else
 	nothing    = "  " // no such point
@@ -94,7 +95,7 @@ func (p pass) run(w *world) []string {
 		if w.violations > before {
 			out[n] = broken
 		}
-		if out[n] == broken {
+		if out[n] == broken || out[n] == endless {
 			return out
 		}
 		if s.then != nil {
@@ -113,13 +114,12 @@ func (p pass) step(w *world, n int) string {
 	if p.place < len(p.points[n]) {
 		at := p.points[n][p.place]
 		here = fmt.Sprintf("%s, %s, %s", p.life.steps[n].name, at, p.kind.name)
-		if !p.kind.operation || at.operates() {
-			f := at.strikes(p.kind.fault(w, at))
-			if p.kind.stays {
-				f.Times = -1
-			}
-			handle = w.e.Faults().Add(f)
+		f := at.strikes(p.kind.fault(w, at))
+		if p.kind.stays {
+			f.Times = -1
 		}
+		handle = w.e.Faults().Add(f)
+		w.watched()
 	}
 	w.here = here
 	first := w.do(p, n)
@@ -148,6 +148,9 @@ func (p pass) step(w *world, n int) string {
 	outcome := healed
 	if first.Failed() {
 		outcome = failed
+	}
+	if p.kind.quick && strings.HasSuffix(p.points[n][p.place].method, "/DeleteJob") && first.Failed() {
+		return endless // a job that is being deleted for ever cannot be deleted once more
 	}
 	last := first
 	for range 3 {
@@ -217,7 +220,7 @@ func (w *world) sound(p pass, n int, done bool) {
 }
 
 // advice are the words with which an error says what to do.
-var advice = regexp.MustCompile(`(?i)\b(apply again|destroy again|destroy it again|next apply|again|import|choose|set|check|give|grant|delete|unset|remove|wait|ask|raise|create the|leave)\b`)
+var advice = regexp.MustCompile(`(?i)\b(apply again|write|destroy again|destroy it again|next apply|again|import|choose|set|check|give|grant|delete|unset|remove|wait|ask|raise|create the|leave)\b`)
 
 // dump is what no user should read.
 var dump = regexp.MustCompile(`rpc error|googleapi:|&\{|0x[0-9a-f]{6}|%!|goroutine|tftypes|<nil>|status\.Error`)

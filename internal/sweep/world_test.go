@@ -44,6 +44,7 @@ type world struct {
 	// ends is true while a task that is looked at comes to its end. It does not
 	// while a provider is about to die: that a run ended unseen is another story.
 	ends   atomic.Bool
+	watch  *faults.Handle
 	before inventory
 	// here is the point that is gone through, and violations how often something
 	// was as it must not be.
@@ -58,16 +59,26 @@ func newWorld(t testing.TB) *world {
 	w.e = acctest.Emulator(t, func(o *emulator.Options) { o.Launcher = w.tasks })
 	w.core = core.New(t, w.e, w.clock)
 	w.ends.Store(true)
-	w.e.Faults().Add(faults.Fault{Method: acctest.GetExecution, Times: -1, Do: func(faults.Call) {
+	w.watched()
+	w.seed()
+	w.before = w.look()
+	return w
+}
+
+// watched lets tasks come to their end when somebody looks at their execution.
+// Faults strike in the order in which they were added: what ends the provider must
+// come before this.
+func (w *world) watched() {
+	if w.watch != nil {
+		w.watch.Remove()
+	}
+	w.watch = w.e.Faults().Add(faults.Fault{Method: acctest.GetExecution, Times: -1, Do: func(faults.Call) {
 		if w.ends.Load() {
 			for _, a := range w.tasks.Attempts() {
 				a.Exit(0)
 			}
 		}
 	}})
-	w.seed()
-	w.before = w.look()
-	return w
 }
 
 // seed makes what others have: accounts, buckets with objects, labels and members,

@@ -21,11 +21,15 @@ type Object struct {
 	Tainted bool
 }
 
-// Attribute returns an attribute as Go's own value; nil when it is null.
-func (o *Object) Attribute(name string) any {
+// Values are the attributes as JSON has them: nil, string, bool, float64, []any,
+// map[string]any.
+func (o *Object) Values() map[string]any {
 	all, _ := plain(o.Value).(map[string]any)
-	return all[name]
+	return all
 }
+
+// Attribute returns one of the Values; nil when it is null.
+func (o *Object) Attribute(name string) any { return o.Values()[name] }
 
 // Text returns an attribute that is a string; "" when it is null.
 func (o *Object) Text(name string) string {

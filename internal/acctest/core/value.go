@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -18,13 +19,25 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
+// ctyTypes are types that were translated before, by their form in text.
+var ctyTypes sync.Map
+
 // ctyType is a type of the protocol as the language has it.
 func ctyType(typ tftypes.Type) (cty.Type, error) {
+	if known, ok := ctyTypes.Load(typ.String()); ok {
+		if out, ok := known.(cty.Type); ok {
+			return out, nil
+		}
+	}
 	raw, err := json.Marshal(typ)
 	if err != nil {
 		return cty.NilType, err
 	}
-	return ctyjson.UnmarshalType(raw)
+	out, err := ctyjson.UnmarshalType(raw)
+	if err == nil {
+		ctyTypes.Store(typ.String(), out)
+	}
+	return out, err
 }
 
 // toCty is a value as the language has it.
