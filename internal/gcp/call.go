@@ -49,6 +49,7 @@ type call struct {
 	account        string
 	recreated      bool
 	metageneration int64
+	private        []private // what was sent and stands in no error
 }
 
 // Option changes one call.
@@ -115,10 +116,13 @@ func (c *Client) try(ctx context.Context, k *call, send func(context.Context, *a
 	}
 	timed, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	hidden := k.private
 	if !k.to.plain {
-		if _, err := c.identity.token(timed); err != nil {
+		token, err := c.identity.token(timed)
+		if err != nil {
 			return k.unauthenticated(ctx, err)
 		}
+		hidden = append([]private{{token, "(the access token)"}}, hidden...)
 		if p := c.quotaProject(timed, k.project); p != "" {
 			timed = callctx.SetHeaders(timed, "x-goog-user-project", p)
 		}
@@ -129,6 +133,7 @@ func (c *Client) try(ctx context.Context, k *call, send func(context.Context, *a
 		return nil
 	}
 	e := k.failure(ctx, a, err)
+	e.clean(hidden)
 	if e.Code == codes.DeadlineExceeded {
 		switch {
 		case expired(ctx):

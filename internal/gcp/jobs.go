@@ -52,7 +52,8 @@ func (c *Client) CreateJob(ctx context.Context, parent, id string, job *runpb.Jo
 	name := parent + "/jobs/" + id
 	k := c.runCall("create Cloud Run job", name, once, opts...)
 	k.recreated = c.deleted.recent(name)
-	o := &JobOperation{client: c, op: k.op, resource: name}
+	k.private = privateIn(job)
+	o := &JobOperation{client: c, op: k.op, resource: name, private: k.private}
 	err := c.runDo(ctx, k, func(ctx context.Context, api *runClients, opt gax.CallOption) error {
 		ctx, cancel := c.answered(ctx)
 		defer cancel()
@@ -76,7 +77,8 @@ func (c *Client) UpdateJob(ctx context.Context, job *runpb.Job, opts ...Option) 
 		how = once
 	}
 	k := c.runCall("update Cloud Run job", job.GetName(), how, opts...)
-	o := &JobOperation{client: c, op: k.op, resource: job.GetName()}
+	k.private = privateIn(job)
+	o := &JobOperation{client: c, op: k.op, resource: job.GetName(), private: k.private}
 	err := c.runDo(ctx, k, func(ctx context.Context, api *runClients, opt gax.CallOption) error {
 		op, err := api.jobs.UpdateJob(ctx, &runpb.UpdateJobRequest{Job: job}, opt)
 		if err == nil {
@@ -112,6 +114,7 @@ func (c *Client) DeleteJob(ctx context.Context, name, etag string) (*JobOperatio
 // that nothing was accepted. When [IsAmbiguous] is true of the error an execution may be running, and the caller must look for it.
 func (c *Client) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*runpb.Execution, error) {
 	k := c.runCall("run Cloud Run job", req.GetName(), once)
+	k.private = privateInRun(req)
 	var execution *runpb.Execution
 	var failed error
 	err := c.runDo(ctx, k, func(ctx context.Context, api *runClients, opt gax.CallOption) error {
@@ -136,6 +139,7 @@ func (c *Client) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*runpb.E
 	if execution.GetName() == "" {
 		if failed != nil {
 			e := operationError(k.op, k.resource, failed)
+			e.clean(k.private)
 			e.Ambiguous = true
 			return nil, e
 		}

@@ -24,6 +24,7 @@ type JobOperation struct {
 	op       string
 	resource string
 	deleting bool
+	private  []private // what was sent and stands in no error
 
 	name   string
 	job    *runpb.Job
@@ -89,7 +90,9 @@ func (o *JobOperation) Wait(ctx context.Context) (*runpb.Job, error) {
 		}
 	}
 	if o.failed != nil {
-		return nil, operationError(o.op, o.resource, o.failed)
+		e := operationError(o.op, o.resource, o.failed)
+		e.clean(o.private)
+		return nil, e
 	}
 	if o.result != nil {
 		return o.result, nil
@@ -137,8 +140,10 @@ func (o *JobOperation) watchJob(ctx context.Context, pauses *Pauses) (*runpb.Job
 				Message: "the operation gave no outcome, and the job is still there"}
 		case !o.deleting && !job.GetReconciling():
 			if t := job.GetTerminalCondition(); t.GetState() == runpb.Condition_CONDITION_FAILED {
-				return nil, &Error{Op: o.op, Resource: o.resource, Code: codes.FailedPrecondition, HTTP: httpStatus(codes.FailedPrecondition),
+				e := &Error{Op: o.op, Resource: o.resource, Code: codes.FailedPrecondition, HTTP: httpStatus(codes.FailedPrecondition),
 					Message: t.GetMessage(), Reason: conditionReason(t), Operation: true}
+				e.clean(o.private)
+				return nil, e
 			}
 			return job, nil
 		}
