@@ -53,6 +53,8 @@ func (c *Client) PatchBucket(ctx context.Context, name string, b *storage.Bucket
 	k := (&call{op: "update bucket", resource: name, kind: repeatable}).apply(opts)
 	var patched *storage.Bucket
 	err := c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) (err error) {
+		ctx, cancel := c.answered(ctx)
+		defer cancel()
 		patch := api.Buckets.Patch(name, b).Projection("noAcl").Context(ctx)
 		if k.metageneration != 0 {
 			patch = patch.IfMetagenerationMatch(k.metageneration)

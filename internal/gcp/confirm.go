@@ -22,7 +22,7 @@ func (c *Client) Confirm(ctx context.Context, ask func() error) error {
 	return err
 }
 
-// answered returns the context for a call that makes something, when it is on its way: an interrupt, or the end of the time allowed for the
+// answered returns the context for a call that makes or changes something, when it is on its way: an interrupt, or the end of the time allowed for the
 // whole, must not make its answer unknown. The time of one request is limited all the same.
 func (c *Client) answered(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), c.timeout)

@@ -45,7 +45,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 
-	e, err := r.data.Client.GetExecution(ctx, name.String())
+	var e *runpb.Execution
+	err := r.data.Client.Confirm(ctx, func() (err error) {
+		e, err = r.data.Client.GetExecution(ctx, name.String())
+		return err
+	})
 	switch {
 	case gcp.IsNotFound(err):
 		return

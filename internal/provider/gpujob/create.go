@@ -76,7 +76,7 @@ func (w *work) free(ctx context.Context, plan *Model) bool {
 		w.reportTaken(plan)
 		return false
 	case !gcp.IsNotFound(err):
-		w.fail("", "Cannot tell whether the job exists", err, "Nothing was written.")
+		w.fail("", "Cannot tell whether the job exists", err, nothingWritten)
 		return false
 	}
 	if !plan.owned() {

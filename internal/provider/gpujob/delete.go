@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -54,7 +55,11 @@ func (w *work) deleteJob(ctx context.Context) bool {
 	name := w.state.job().String()
 	pauses := gcp.Backoff{Clock: w.r.data.Clock}.Start()
 	for attempt := 1; ; attempt++ {
-		live, err := w.r.data.Client.GetJob(ctx, name)
+		var live *runpb.Job
+		err := w.r.data.Client.Confirm(ctx, func() (err error) {
+			live, err = w.r.data.Client.GetJob(ctx, name)
+			return err
+		})
 		switch {
 		case gcp.IsNotFound(err):
 			return w.withoutJob(ctx)
@@ -69,7 +74,11 @@ func (w *work) deleteJob(ctx context.Context) bool {
 		if !w.clearRuns(ctx, "Destroying the job") {
 			return false
 		}
-		op, err := w.r.data.Client.DeleteJob(ctx, name, live.GetEtag())
+		var op *gcp.JobOperation
+		err = w.r.data.Client.Confirm(ctx, func() (err error) {
+			op, err = w.r.data.Client.DeleteJob(ctx, name, live.GetEtag())
+			return err
+		})
 		if err == nil {
 			_, err = op.Wait(ctx)
 		}

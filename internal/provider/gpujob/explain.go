@@ -15,6 +15,9 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/refusal"
 )
 
+// nothingWritten ends an error that comes before the first write.
+const nothingWritten = "Nothing was written. Mend the cause and apply again."
+
 // explain adds one error for err, with what a refusal of Google's means. The
 // attribute is the one to blame; path.Empty() lets Google's text decide. The
 // hint is the next step that only the caller knows, and may be empty.

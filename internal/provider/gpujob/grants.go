@@ -150,7 +150,7 @@ func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, gr
 				"Nothing was written. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
 			return false
 		case err != nil && !gcp.IsPermissionDenied(err):
-			w.explain(plan, p.at, "Cannot look at the bucket", err, "Nothing was written.")
+			w.explain(plan, p.at, "Cannot look at the bucket", err, nothingWritten)
 			return false
 		}
 	}
@@ -170,7 +170,7 @@ func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path) bool {
 	}
 	held, err := w.r.data.Client.Permissions(ctx, g.Resource, rights)
 	if err != nil {
-		w.explain(&w.state, at, "Cannot look at the "+kind, err, "Nothing was written.")
+		w.explain(&w.state, at, "Cannot look at the "+kind, err, nothingWritten)
 		return false
 	}
 	var missing []string
@@ -218,7 +218,7 @@ func (w *work) give(ctx context.Context, plan *Model, grants []gcp.Grant) bool {
 			w.save(ctx)
 		}
 		if err != nil {
-			w.explain(plan, plan.blame(ctx, g), "Cannot grant a role", err, fmt.Sprintf("%s was to have %s on %s.", g.Member, g.Role, g.Resource))
+			w.explain(plan, plan.blame(ctx, g), "Cannot grant a role", err, fmt.Sprintf("%s was to have %s on %s. Mend the cause and apply again: Terraform goes on from what is there.", g.Member, g.Role, g.Resource))
 			return false
 		}
 	}
@@ -234,7 +234,10 @@ func (w *work) revoke(ctx context.Context, grants, wanted []gcp.Grant) bool {
 			w.drop(ctx, g)
 			continue
 		}
-		_, err := w.r.data.Client.RemoveMember(ctx, g)
+		err := w.r.data.Client.Confirm(ctx, func() error {
+			_, err := w.r.data.Client.RemoveMember(ctx, g)
+			return err
+		})
 		if err != nil && !gcp.IsNotFound(err) {
 			w.fail("grants", "Cannot revoke a role", err, fmt.Sprintf(
 				"%s still has %s on %s. It stays in the state, and the next apply tries again.", g.Member, g.Role, g.Resource))

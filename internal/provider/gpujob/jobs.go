@@ -95,7 +95,11 @@ func (w *work) updateJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
 	prior := w.state
 	pauses := gcp.Backoff{Clock: w.r.data.Clock}.Start()
 	for attempt := 1; ; attempt++ {
-		live, err := w.r.data.Client.GetJob(ctx, plan.job().String())
+		var live *runpb.Job
+		err := w.r.data.Client.Confirm(ctx, func() (err error) {
+			live, err = w.r.data.Client.GetJob(ctx, plan.job().String())
+			return err
+		})
 		if gcp.IsNotFound(err) {
 			w.state.UID = types.StringNull()
 			return w.createJob(ctx, plan)
@@ -234,12 +238,16 @@ func replaced(live *runpb.Job, state *Model) bool {
 // checkOwner makes sure, before an update writes anything, that the job of that
 // name is not somebody else's.
 func (w *work) checkOwner(ctx context.Context) bool {
-	live, err := w.r.data.Client.GetJob(ctx, w.state.job().String())
+	var live *runpb.Job
+	err := w.r.data.Client.Confirm(ctx, func() (err error) {
+		live, err = w.r.data.Client.GetJob(ctx, w.state.job().String())
+		return err
+	})
 	switch {
 	case gcp.IsNotFound(err):
 		return true
 	case err != nil:
-		w.fail("", "Cannot tell whether the job exists", err, "Nothing was written.")
+		w.fail("", "Cannot tell whether the job exists", err, nothingWritten)
 		return false
 	case replaced(live, &w.state):
 		w.reportReplaced(live)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -60,7 +62,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 // readJob brings m up to date with the live job, and notes when the job could
 // not be set up.
 func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *diag.Diagnostics) bool {
-	live, err := r.data.Client.GetJob(ctx, m.job().String())
+	var live *runpb.Job
+	err := r.data.Client.Confirm(ctx, func() (err error) {
+		live, err = r.data.Client.GetJob(ctx, m.job().String())
+		return err
+	})
 	gone := gcp.IsNotFound(err) || err == nil && live.GetDeleteTime().IsValid()
 	switch {
 	case gone || err == nil && replaced(live, m):
@@ -92,7 +98,11 @@ func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.
 	if !value.Known(m.ServiceAccountID) || m.ServiceAccountUniqueID.IsNull() {
 		return true
 	}
-	account, err := r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail())
+	var account *adminpb.ServiceAccount
+	err := r.data.Client.Confirm(ctx, func() (err error) {
+		account, err = r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail())
+		return err
+	})
 	switch {
 	case gcp.IsNotFound(err):
 		m.ServiceAccountUniqueID = types.StringNull()
@@ -112,8 +122,10 @@ func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.
 // stays in the note.
 func (r *Resource) stillThere(ctx context.Context, project string, accounts []ownedAccount) []ownedAccount {
 	return slices.DeleteFunc(slices.Clone(accounts), func(a ownedAccount) bool {
-		_, err := r.data.Client.GetServiceAccount(ctx, project, a.UniqueID)
-		return gcp.IsNotFound(err)
+		return gcp.IsNotFound(r.data.Client.Confirm(ctx, func() error {
+			_, err := r.data.Client.GetServiceAccount(ctx, project, a.UniqueID)
+			return err
+		}))
 	})
 }
 
@@ -122,7 +134,11 @@ func (r *Resource) stillThere(ctx context.Context, project string, accounts []ow
 func (r *Resource) stillGranted(ctx context.Context, grants []gcp.Grant, diagnostics *diag.Diagnostics) []gcp.Grant {
 	var out []gcp.Grant
 	for _, g := range grants {
-		has, err := r.data.Client.HasMember(ctx, g)
+		var has bool
+		err := r.data.Client.Confirm(ctx, func() (err error) {
+			has, err = r.data.Client.HasMember(ctx, g)
+			return err
+		})
 		switch {
 		case gcp.IsNotFound(err):
 			continue

@@ -104,7 +104,7 @@ func twoSteps(job resourcename.Job, running []*runpb.Execution) string {
 func (w *work) clearRuns(ctx context.Context, what string) bool {
 	running, err := w.r.unfinished(ctx, w.state.job())
 	if err != nil {
-		w.fail("", "Cannot tell whether executions are running", err, "Nothing was changed.")
+		w.fail("", "Cannot tell whether executions are running", err, "Nothing was changed. Mend the cause and apply again.")
 		return false
 	}
 	if len(running) == 0 {

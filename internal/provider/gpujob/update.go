@@ -154,7 +154,7 @@ func (w *work) newAccount(ctx context.Context, plan *Model, replaces bool) bool 
 // are among the grants of the state, and were revoked before.
 func (w *work) dropLeftovers(ctx context.Context, accounts []ownedAccount) bool {
 	for _, a := range accounts {
-		err := w.r.data.Client.DeleteServiceAccount(ctx, w.state.Project.ValueString(), a.UniqueID)
+		err := w.deleteAccount(ctx, a.UniqueID)
 		if err != nil && !gcp.IsNotFound(err) {
 			w.fail("service_account_id", "Cannot delete the service account", err, fmt.Sprintf(
 				"The account %s is left of a change that failed. It is remembered, and the next apply tries again.", a.ID))
@@ -166,9 +166,15 @@ func (w *work) dropLeftovers(ctx context.Context, accounts []ownedAccount) bool 
 	return true
 }
 
+func (w *work) deleteAccount(ctx context.Context, uniqueID string) error {
+	return w.r.data.Client.Confirm(ctx, func() error {
+		return w.r.data.Client.DeleteServiceAccount(ctx, w.state.Project.ValueString(), uniqueID)
+	})
+}
+
 // dropAccount deletes an account of ours, and only that very one.
 func (w *work) dropAccount(ctx context.Context, uniqueID string) bool {
-	err := w.r.data.Client.DeleteServiceAccount(ctx, w.state.Project.ValueString(), uniqueID)
+	err := w.deleteAccount(ctx, uniqueID)
 	if err != nil && !gcp.IsNotFound(err) {
 		w.fail("service_account_unique_id", "Cannot delete the service account", err, "The account stays in the state, and the next apply tries again.")
 		return false
