@@ -112,6 +112,7 @@ func (s *scripted) next(ctx context.Context, method string, req proto.Message) a
 	s.mu.Unlock()
 	if a.block {
 		<-ctx.Done()
+		a.err = status.FromContextError(ctx.Err()).Err() // it may be a moment ahead of the client
 	}
 	return a
 }

@@ -108,7 +108,8 @@ func TestForceDestroyGoesOn(t *testing.T) {
 			if _, text := again.destroy(again.read(l)); text != "" {
 				t.Fatal(text)
 			}
-			if n := calls.Count(acctest.DeleteObject); n != left {
+			// Calls that were under way when it was interrupted may have been done after the count.
+			if n := calls.Count(acctest.DeleteObject); n > left || n < left-16 || kind != "interrupted" && n != left {
 				t.Errorf("%d deletes for %d objects", n, left)
 			}
 			if e.Storage().Exists(name) {
