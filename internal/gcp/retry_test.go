@@ -73,17 +73,45 @@ func TestInterrupted(t *testing.T) {
 	if e := wantError(t, err); e.Ambiguous || e.Code != codes.Canceled || f.count("RunJob") != 0 {
 		t.Errorf("cancelled before: got %+v after %d calls", e, f.count("RunJob"))
 	}
+	// What is on its way is heard to its end, for as long as one request may take, and not sent again.
+	execution := &runpb.Execution{Name: testJob + "/executions/train-abcde"}
 	ctx, cancel = context.WithCancel(t.Context())
-	f.on("RunJob", answer{block: true})
-	result := make(chan error)
+	gate := make(chan struct{})
+	f.on("RunJob", answer{gate: gate, message: operationOf(t, execution, false, nil, nil)})
+	result := make(chan error, 1)
 	go func() {
 		_, err := f.RunJob(ctx, &runpb.RunJobRequest{Name: testJob})
 		result <- err
 	}()
 	waitFor(t, func() bool { return f.count("RunJob") == 1 })
 	cancel()
-	if e := wantError(t, <-result); !e.Ambiguous || e.Code != codes.Canceled {
-		t.Errorf("cancelled while under way: got %+v", e)
+	close(gate)
+	if err := <-result; err != nil {
+		t.Errorf("cancelled while under way: got %v", err)
+	}
+	short := newFakeCloud(t, func(o *Options) { o.RequestTimeout = 100 * time.Millisecond })
+	ctx, cancel = context.WithCancel(t.Context())
+	short.on("RunJob", answer{block: true})
+	go func() {
+		_, err := short.RunJob(ctx, &runpb.RunJobRequest{Name: testJob})
+		result <- err
+	}()
+	waitFor(t, func() bool { return short.count("RunJob") == 1 })
+	cancel()
+	if e := wantError(t, <-result); !e.Ambiguous || short.count("RunJob") != 1 {
+		t.Errorf("cancelled, and never answered: got %+v", e)
+	}
+	// A read ends at once.
+	ctx, cancel = context.WithCancel(t.Context())
+	f.on("GetJob", answer{block: true})
+	go func() {
+		_, err := f.GetJob(ctx, testJob)
+		result <- err
+	}()
+	waitFor(t, func() bool { return f.count("GetJob") == 1 })
+	cancel()
+	if e := wantError(t, <-result); e.Ambiguous || e.Code != codes.Canceled {
+		t.Errorf("a read that was cancelled: got %+v", e)
 	}
 }
 

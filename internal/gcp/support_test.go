@@ -69,6 +69,7 @@ type answer struct {
 	message proto.Message
 	err     error
 	block   bool // until the call is given up
+	gate    <-chan struct{}
 }
 
 func (s *scripted) on(method string, answers ...answer) {
@@ -110,6 +111,9 @@ func (s *scripted) next(ctx context.Context, method string, req proto.Message) a
 		s.answers[method] = list[1:]
 	}
 	s.mu.Unlock()
+	if a.gate != nil {
+		<-a.gate
+	}
 	if a.block {
 		<-ctx.Done()
 		a.err = status.FromContextError(ctx.Err()).Err() // it may be a moment ahead of the client
