@@ -14,7 +14,6 @@ import (
 	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/run/apiv2/runpb"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 )
 
@@ -100,55 +99,77 @@ func (w *world) executions(job string) []*runpb.Execution {
 	return list.GetExecutions()
 }
 
-// known is what the state knows of: its objects, what is noted beside them, and
-// what may go with them.
-func known(state map[string]*core.Resource) inventory {
-	out := inventory{}
-	for _, r := range state {
+// thing is an object of a state.
+type thing struct {
+	kind    string
+	values  map[string]any
+	private []byte
+}
+
+func (o thing) text(name string) string {
+	s, _ := o.values[name].(string)
+	return s
+}
+
+// things are the objects of the core's state.
+func (w *world) things() []thing {
+	var out []thing
+	for _, r := range w.core.State {
 		for _, o := range r.Objects() {
-			switch r.Type {
-			case "resilientjob_checkpoint_bucket":
-				name := o.Text("name")
-				out["bucket "+name] = true
-				labels, _ := o.Attribute("effective_labels").(map[string]any)
-				for k, v := range labels {
-					out[fmt.Sprintf("label %s %s=%v", name, k, v)] = true
-				}
-				for attribute, role := range map[string]string{"readers": "roles/storage.objectViewer", "writers": "roles/storage.objectUser"} {
-					members, _ := o.Attribute(attribute).([]any)
-					for _, m := range members {
-						out[fmt.Sprintf("grant projects/_/buckets/%s %s %v", name, role, m)] = true
-					}
-				}
-			case "resilientjob_gpu_job":
-				out["job "+o.Text("id")] = true
-				if id := o.Text("service_account_id"); id != "" && o.Text("service_account_unique_id") != "" {
-					out["account "+id+"@"+project+".iam.gserviceaccount.com"] = true
-				}
-				grants, _ := o.Attribute("grants").([]any)
-				for _, g := range grants {
-					grant, _ := g.(map[string]any)
-					out[fmt.Sprintf("grant %v %v %v", grant["resource"], grant["role"], grant["member"])] = true
-				}
-				var note struct{ Accounts []struct{ ID string } }
-				if raw := o.Note("note"); raw != nil && json.Unmarshal(raw, &note) == nil {
-					for _, a := range note.Accounts {
-						out["account "+a.ID+"@"+project+".iam.gserviceaccount.com"] = true
-					}
-				}
-			case "resilientjob_execution":
-				out["execution "+strings.TrimPrefix(o.Text("id"), location+"/")] = true
+			out = append(out, thing{r.Type, o.Values(), o.Private})
+		}
+	}
+	return out
+}
+
+// known is what a state knows of: its objects, what is noted beside them, and
+// what may go with them.
+func known(state []thing) inventory {
+	out := inventory{}
+	for _, o := range state {
+		switch o.kind {
+		case "resilientjob_checkpoint_bucket":
+			name := o.text("name")
+			out["bucket "+name] = true
+			labels, _ := o.values["effective_labels"].(map[string]any)
+			for k, v := range labels {
+				out[fmt.Sprintf("label %s %s=%v", name, k, v)] = true
 			}
+			for attribute, role := range map[string]string{"readers": "roles/storage.objectViewer", "writers": "roles/storage.objectUser"} {
+				members, _ := o.values[attribute].([]any)
+				for _, m := range members {
+					out[fmt.Sprintf("grant projects/_/buckets/%s %s %v", name, role, m)] = true
+				}
+			}
+		case "resilientjob_gpu_job":
+			out["job "+o.text("id")] = true
+			if id := o.text("service_account_id"); id != "" && o.text("service_account_unique_id") != "" {
+				out["account "+id+"@"+project+".iam.gserviceaccount.com"] = true
+			}
+			grants, _ := o.values["grants"].([]any)
+			for _, g := range grants {
+				grant, _ := g.(map[string]any)
+				out[fmt.Sprintf("grant %v %v %v", grant["resource"], grant["role"], grant["member"])] = true
+			}
+			var noted struct{ Note []byte }
+			var note struct{ Accounts []struct{ ID string } }
+			if json.Unmarshal(o.private, &noted) == nil && json.Unmarshal(noted.Note, &note) == nil {
+				for _, a := range note.Accounts {
+					out["account "+a.ID+"@"+project+".iam.gserviceaccount.com"] = true
+				}
+			}
+		case "resilientjob_execution":
+			out["execution "+strings.TrimPrefix(o.text("id"), location+"/")] = true
 		}
 	}
 	return out
 }
 
 // lost is what is there, is not in the state, and was not there before.
-func (w *world) lost() []string {
+func (w *world) lost(state []thing) []string {
 	w.t.Helper()
 	var out []string
-	ours := known(w.core.State)
+	ours := known(state)
 	for line := range w.look() {
 		if !w.before[line] && !ours[line] {
 			out = append(out, "not in the state: "+line)

@@ -46,7 +46,7 @@ func visited(w *world) {
 	w.member("our-checkpoints", "roles/storage.objectViewer", "serviceAccount:somebody@"+project+".iam.gserviceaccount.com")
 	w.storage(http.MethodPatch, "/storage/v1/b/our-checkpoints", map[string]any{"labels": map[string]any{"theirs": "yes"}})
 	w.before = w.look()
-	for line := range known(w.core.State) {
+	for line := range known(w.things()) {
 		delete(w.before, line)
 	}
 }

@@ -172,6 +172,10 @@ func (c *Core) command(text string, destroy, apply bool) *Result {
 		return res
 	}
 	w.apply()
+	if c.interrupted.Load() && !res.Failed() {
+		// The command line calls it a failure, even when everything was done in time.
+		res.inconsistent("", "operation canceled", []string{"interrupted during the apply"})
+	}
 	return res
 }
 

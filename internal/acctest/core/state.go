@@ -4,7 +4,6 @@
 package core
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,25 +25,6 @@ type Object struct {
 func (o *Object) Values() map[string]any {
 	all, _ := plain(o.Value).(map[string]any)
 	return all
-}
-
-// Attribute returns one of the Values; nil when it is null.
-func (o *Object) Attribute(name string) any { return o.Values()[name] }
-
-// Text returns an attribute that is a string; "" when it is null.
-func (o *Object) Text(name string) string {
-	s, _ := o.Attribute(name).(string)
-	return s
-}
-
-// Note returns what the provider has noted beside the object under a key; nil for
-// nothing.
-func (o *Object) Note(key string) []byte {
-	var all map[string][]byte
-	if json.Unmarshal(o.Private, &all) != nil {
-		return nil
-	}
-	return all[key]
 }
 
 // Resource is a resource in a state.
