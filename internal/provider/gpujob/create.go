@@ -42,10 +42,12 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return diags
 	}}
 	w.state.UID, w.state.ServiceAccountUniqueID, w.state.Grants = types.StringNull(), types.StringNull(), grantSet(nil)
+	w.note.World = r.world()
 	w.create(ctx, &plan)
 }
 
 func (w *work) create(ctx context.Context, plan *Model) {
+	w.taints = true
 	grants, _ := plan.desiredGrants(ctx, w.diags)
 	if w.diags.HasError() || !w.free(ctx, plan) {
 		return

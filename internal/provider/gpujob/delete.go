@@ -25,14 +25,15 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	limit, d := state.Timeouts.Delete(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
-	if resp.Diagnostics.HasError() || !r.sameWorld(&state, &resp.Diagnostics) {
+	before := readNote(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() || !r.sameWorld(&state, before, &resp.Diagnostics) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
 	w := &work{r: r, diags: &resp.Diagnostics, state: state, held: state.grants(ctx, &resp.Diagnostics), cancel: state.CancelRunningExecutions.ValueBool(),
-		note: readNote(ctx, req.Private, &resp.Diagnostics),
+		note: before,
 		store: func(ctx context.Context, m Model, n note) diag.Diagnostics {
 			diags := resp.State.Set(ctx, m)
 			diags.Append(n.write(ctx, resp.Private)...)

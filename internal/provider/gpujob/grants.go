@@ -34,6 +34,9 @@ type note struct {
 	// Accounts are further accounts that this resource made: a change of the
 	// account that did not come to its end has two, and the state holds one.
 	Accounts []ownedAccount `json:",omitempty"`
+	// World is where the resource was last seen, see world. The ids of job and
+	// account tell it, too, but a create that failed early may have neither.
+	World string `json:",omitempty"`
 }
 
 // ownedAccount is an account that this resource made.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/refusal"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
@@ -33,13 +34,14 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.job())...)
 	limit, d := state.Timeouts.Read(ctx, timelimits.Default)
 	resp.Diagnostics.Append(d...)
-	if resp.Diagnostics.HasError() || !r.data.CanRead(&resp.Diagnostics) || !r.sameWorld(&state, &resp.Diagnostics) {
+	n := readNote(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() || !r.data.CanRead(&resp.Diagnostics) || !r.sameWorld(&state, n, &resp.Diagnostics) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	n := readNote(ctx, req.Private, &resp.Diagnostics)
+	n.World = r.world()
 	m := state
 	if !r.readJob(ctx, &m, &n, &resp.Diagnostics) || !r.readAccount(ctx, &m, &resp.Diagnostics) {
 		return
@@ -86,8 +88,9 @@ func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *
 	*m = flatten(ctx, live, m, diagnostics)
 	n.Unready = !live.GetReconciling() && notReady(live) != nil
 	if n.Unready {
-		diagnostics.AddWarning("Cloud Run job is not ready", fmt.Sprintf(
-			"Cloud Run could not set up %s: %s\n\nUntil that is mended its runs may fail. The next apply sends the job again.", m.job(), live.GetTerminalCondition().GetMessage()))
+		about := m.subject()
+		about.Now = "Until that is mended its runs may fail. The next apply sends the job again, or makes it anew when it is tainted."
+		refusal.Warning(diagnostics, path.Empty(), "Cloud Run job is not ready", notReady(live), about)
 	}
 	return !diagnostics.HasError()
 }

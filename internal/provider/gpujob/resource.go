@@ -42,22 +42,39 @@ func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, r
 	r.data = providerdata.FromResource(req, resp)
 }
 
+// world names where the provider works.
+func (r *Resource) world() string {
+	if r.data.Emulator {
+		return "emulator"
+	}
+	return "google cloud"
+}
+
 // sameWorld refuses to go on with a resource of the other world: what was made
 // on the emulator is not looked for on Google Cloud, nor the other way round. A
 // variable left in a shell must not make Terraform forget, or change, real
 // resources.
-func (r *Resource) sameWorld(m *Model, diags *diag.Diagnostics) bool {
-	for _, id := range []string{m.UID.ValueString(), m.ServiceAccountUniqueID.ValueString()} {
-		if id == "" || gcp.EmulatorUID(id) == r.data.Emulator {
-			continue
+func (r *Resource) sameWorld(m *Model, n note, diags *diag.Diagnostics) bool {
+	ids := []string{m.UID.ValueString(), m.ServiceAccountUniqueID.ValueString()}
+	for _, a := range n.Accounts {
+		ids = append(ids, a.UniqueID)
+	}
+	foreign := n.World != "" && n.World != r.world()
+	which := ""
+	for _, id := range ids {
+		if id != "" && gcp.EmulatorUID(id) != r.data.Emulator {
+			foreign, which = true, " (id "+id+")"
+			break
 		}
+	}
+	if foreign {
 		there, here, remedy := "on Google Cloud", "the emulator", "Unset RESILIENTJOB_EMULATOR_HOST to work with it."
 		if !r.data.Emulator {
 			there, here = "on the emulator", "Google Cloud"
 			remedy = "Set RESILIENTJOB_EMULATOR_HOST to work with it, or remove it from the state with \"terraform state rm\" if that emulator is gone."
 		}
 		diags.AddAttributeError(path.Root("uid"), "Emulator and Google Cloud mixed up",
-			"The state's job "+m.job().String()+" was made "+there+" (id "+id+"), and the provider is configured for "+here+". Nothing was changed. "+remedy)
+			"The state's job "+m.job().String()+" was made "+there+which+", and the provider is configured for "+here+". Nothing was changed. "+remedy)
 		return false
 	}
 	return true

@@ -31,9 +31,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(d...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.job())...)
 	before := readNote(ctx, req.Private, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || !r.sameWorld(&state, &resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || !r.sameWorld(&state, before, &resp.Diagnostics) {
 		return
 	}
+	before.World = r.world()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
