@@ -38,12 +38,21 @@ func add(d *diag.Diagnostics, p path.Path, one diag.Diagnostic) {
 // Explained is Error for a refusal whose meaning is known: what it means and
 // what to do stands above, Google's own text and status beneath.
 func Explained(d *diag.Diagnostics, p path.Path, summary string, err error, paragraphs ...string) {
+	add(d, p, diag.NewErrorDiagnostic(summary, explained(err, paragraphs)))
+}
+
+// ExplainedWarning is Explained for what is no error yet.
+func ExplainedWarning(d *diag.Diagnostics, p path.Path, summary string, err error, paragraphs ...string) {
+	add(d, p, diag.NewWarningDiagnostic(summary, explained(err, paragraphs)))
+}
+
+func explained(err error, paragraphs []string) string {
 	attempt, quote := parts(err)
 	text := append([]string{attempt}, paragraphs...)
 	if quote != "" {
 		text = append(text, quote)
 	}
-	add(d, p, diag.NewErrorDiagnostic(summary, strings.Join(append(text, lost(err)...), "\n\n")))
+	return strings.Join(append(text, lost(err)...), "\n\n")
 }
 
 // Quote is what Google said elsewhere than in the answer to a call.

@@ -25,7 +25,12 @@ func (w *work) explain(m *Model, at path.Path, summary string, err error, hint s
 	if hint == "" && gcp.IsAmbiguous(err) {
 		hint = "Apply again: Terraform looks at what is there and goes on from it."
 	}
-	refusal.Error(w.diags, at, summary, err, hint, m.subject())
+	about := m.subject()
+	if w.taints {
+		about.Now = "Cloud Run has stored the job, but it is not ready. Terraform marks it as tainted, so that the next apply makes it anew; " +
+			"to have it mended in place instead, run \"terraform untaint resilientjob_gpu_job." + addressName(m.Name.ValueString()) + "\" (with the resource's own address) before."
+	}
+	refusal.Error(w.diags, at, summary, err, hint, about)
 }
 
 // subject is what Google's texts leave out.

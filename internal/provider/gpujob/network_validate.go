@@ -63,6 +63,10 @@ func (networkTags) ValidateSet(_ context.Context, req validator.SetRequest, resp
 		if !ok || s.IsUnknown() {
 			continue
 		}
+		if s.IsNull() {
+			resp.Diagnostics.AddAttributeError(req.Path, "Invalid network tag", fmt.Sprintf("%s has the value null. Leave it out, for example with compact(), or write a tag.", req.Path))
+			continue
+		}
 		if !tagShape.MatchString(s.ValueString()) {
 			resp.Diagnostics.AddAttributeError(req.Path.AtSetValue(e), "Invalid network tag", fmt.Sprintf(
 				"%s: %q is not a network tag: use 1 to 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last.", req.Path, resourcename.Shorten(s.ValueString())))

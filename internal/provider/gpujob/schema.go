@@ -42,7 +42,7 @@ const (
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A Cloud Run job for long GPU work that survives interruptions: the job, the service account that it runs as (unless one is named) and the grants " +
-			"that the account needs on the checkpoint bucket.\n\n" +
+			"that the account needs on the buckets and secrets that the job uses.\n\n" +
 			"Cloud Run does not migrate GPU tasks: its weekly maintenance stops them. A job of many hours survives when its program saves checkpoints to the mounted bucket and the job has retries left.\n\n" +
 			"Destroying the job, or revoking what its account was granted, is refused while an execution runs (see `cancel_running_executions`).",
 		Attributes: map[string]schema.Attribute{
@@ -145,7 +145,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"labels": labels.Attribute("the job and of its executions"),
 			"annotations": schema.MapAttribute{
-				MarkdownDescription: "Annotations of the job. Only the configured keys are managed: those that others add stay. A key has up to 63 letters, digits, `-`, `_` and `.`, and may have a domain and a slash before. " +
+				MarkdownDescription: "Annotations of the job. Only the configured keys are managed: those that others add stay. An import takes every one that is there, but Google's own, for managed. A key has up to 63 letters, digits, `-`, `_` and `.`, and may have a domain and a slash before. " +
 					"Those of Google's namespaces, such as `run.googleapis.com/`, are refused. Default: none.",
 				ElementType: types.StringType, Optional: true,
 				Validators: []validator.Map{annotations{}},

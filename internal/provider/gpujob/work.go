@@ -29,6 +29,9 @@ type work struct {
 	store func(context.Context, Model, note) diag.Diagnostics
 	// fresh is the e-mail of an account that was made or adopted just now.
 	fresh string
+	// taints is true in a create, after whose failure Terraform makes everything
+	// anew.
+	taints bool
 	// cancel permits to cancel running executions. It is read from the state.
 	cancel bool
 }

@@ -20,7 +20,7 @@ import (
 // Attribute is the attribute labels of something ("the job and its executions").
 func Attribute(of string) schema.MapAttribute {
 	return schema.MapAttribute{
-		MarkdownDescription: "Labels of " + of + ". Only the keys that are written here, and the provider's `default_labels`, are managed; labels that others add stay. " +
+		MarkdownDescription: "Labels of " + of + ". Only the keys that are written here, and the provider's `default_labels`, are managed; labels that others add stay. An import takes every label that is there, but Google's own, for managed. " +
 			"Keys and values have at most 63 lower-case letters, digits, `_` and `-`; keys begin with a letter. Default: none.",
 		ElementType: types.StringType, Optional: true,
 		Validators: []validator.Map{value.IsLabels()},

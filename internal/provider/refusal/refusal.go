@@ -185,6 +185,16 @@ func Error(d *diag.Diagnostics, p path.Path, summary string, err error, hint str
 	diags.Explained(d, p, summary+": "+x.Title, err, x.paragraphs(hint)...)
 }
 
+// Warning adds a warning for a state of things that a refusal made: with what
+// it means where its text is known, and else with what becomes of it.
+func Warning(d *diag.Diagnostics, p path.Path, summary string, err error, about *Subject) {
+	if x, ok := Explain(err, about); ok {
+		diags.ExplainedWarning(d, p, summary, err, x.paragraphs("")...)
+		return
+	}
+	diags.Warning(d, p, summary, err, about.stored())
+}
+
 // At returns the attribute that Google's text blames, or the other one where it
 // blames none.
 func At(err error, about *Subject, otherwise path.Path) path.Path {
