@@ -110,7 +110,8 @@ func troubleshooting(root string) (string, error) {
 	fmt.Fprintf(&b, "## %s\n\nThe line after `Error:` begins with what was tried, such as `Cannot create the Cloud Run job`, and ends with the heading here. Google's own text and status stand "+
 		"at the end of each message.\n\n", google)
 	writeRefusals(&b, refusals)
-	fmt.Fprintf(&b, "\n## %s\n\nBefore the provider is asked, Terraform compares the configuration with the provider's schema. These messages are Terraform's, and do not say what to write.\n\n", core)
+	fmt.Fprintf(&b, "\n## %s\n\nOf one mistake Terraform says nothing at all: a key of an object that does not exist, such as `checkpoint = { bucket = \"my-checkpoints\", mountpath = \"/x\" }`, "+
+		"is dropped before the provider sees it. The plan shows what was understood.\n\nBefore the provider is asked, Terraform compares the configuration with the provider's schema. These messages are Terraform's, and do not say what to write.\n\n", core)
 	for _, c := range coreCases {
 		fmt.Fprintf(&b, "### %s\n\n%s%s\n\n```diff\n%s```\n\n", c.summary, quoteText(c.detail), "\n"+c.meaning, change(c.wrong, c.right))
 	}

@@ -31,7 +31,8 @@ resource "resilientjob_gpu_job" "train" {
 }
 
 # A job with a data set, a token and a private network. The account that the
-# provider makes may read the bucket and the secret; nothing else is granted.
+# provider makes may read the bucket and the secret, which exist before the job;
+# nothing else is granted.
 resource "resilientjob_gpu_job" "evaluate" {
   name     = "evaluate"
   location = "us-central1"

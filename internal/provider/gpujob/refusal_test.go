@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"quota at provisioning": {
 			fault: operation(refused(t, codes.ResourceExhausted, "Quota exceeded for total allowable count of GPUs per project per region.")),
-			at:    `AttributeName("gpu_type")`, title: ": no GPU quota", says: []string{"NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "the next apply sends it again"}, uid: true, account: true, calls: 1,
+			at:    `AttributeName("gpu_type")`, title: ": no GPU quota", says: []string{"NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "terraform untaint resilientjob_gpu_job.", "makes it anew"}, uid: true, account: true, calls: 1,
 		},
 		"rate limit": {
 			fault: faults.Fault{Method: acctest.CreateJob, Status: refused(t, codes.ResourceExhausted, "Too Many Requests",
