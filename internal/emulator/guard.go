@@ -42,6 +42,13 @@ func inspect(r *http.Request) *status.Status {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" {
 		return status.Newf(codes.PermissionDenied, "The emulator does not answer to web pages: the request has the header Sec-Fetch-Site: %s.", site)
 	}
+	if r.Header.Get("Referer") != "" {
+		return status.New(codes.PermissionDenied, "The emulator does not answer to web pages: the request has a Referer header.")
+	}
+	// Some browsers send no Sec-Fetch-Site to an address like this one, and no Origin with a GET.
+	if r.Header.Get("Sec-Fetch-Site") == "" && browser(r.UserAgent()) {
+		return status.New(codes.PermissionDenied, "The emulator does not answer to web pages: the request comes from a browser.")
+	}
 	if r.Method == http.MethodOptions || r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		return status.Newf(codes.PermissionDenied, "The emulator does not answer to the HTTP method %s.", r.Method)
 	}
@@ -49,6 +56,12 @@ func inspect(r *http.Request) *status.Status {
 		return status.Newf(codes.InvalidArgument, "The emulator does not take a body of the content type %q here: send application/json, or a gRPC call.", r.Header.Get("Content-Type"))
 	}
 	return nil
+}
+
+// browser reports whether a program names itself as browsers do. PowerShell does,
+// too, and is none.
+func browser(agent string) bool {
+	return strings.HasPrefix(agent, "Mozilla/") && !strings.Contains(agent, "PowerShell")
 }
 
 // localHost reports whether the Host header, or the host of an absolute URL,
