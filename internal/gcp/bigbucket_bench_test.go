@@ -37,6 +37,7 @@ func BenchmarkEmptyBucket(b *testing.B) {
 	}{
 		{"5000-objects", 5_000, 500, 0},
 		{"50000-objects-with-versions", 45_000, 5_000, 0},
+		{"5000-objects-in-500-folders", 5_000, 0, 500},
 		{"50000-objects-in-5000-folders", 50_000, 0, 5_000},
 	} {
 		b.Run(c.name, func(b *testing.B) {
