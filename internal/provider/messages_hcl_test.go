@@ -23,6 +23,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 )
 
 // A configuration as a person writes it, handed to the provider as Terraform
@@ -267,13 +268,7 @@ func (h *hands) plan(r writtenBlock, destroy bool) (life, *tfprotov6.PlanResourc
 		config = tftypes.NewValue(config.Type(), nil)
 		proposed = config
 	case !l.state.IsNull():
-		want, had := attributesOf(h.t, config), attributesOf(h.t, l.state)
-		for _, a := range schema.Block.Attributes {
-			if a.Computed && want[a.Name].IsNull() {
-				want[a.Name] = had[a.Name]
-			}
-		}
-		proposed = tftypes.NewValue(config.Type(), want)
+		proposed = core.Proposed(schema.Block.Attributes, l.state, config)
 	}
 	p, err := h.PlanResourceChange(h.t.Context(), &tfprotov6.PlanResourceChangeRequest{
 		TypeName: r.typeName, PriorState: h.dynamic(l.state), PriorPrivate: l.private, PriorIdentity: l.identity, Config: h.dynamic(config), ProposedNewState: h.dynamic(proposed),

@@ -108,19 +108,19 @@ func TestAccCoreIsTerraform(t *testing.T) {
 	for name, commands := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			real := &shell{e: world(t)}
-			real.tf = acctest.CLI(t, real.e)
+			cli := &shell{e: world(t)}
+			cli.tf = acctest.CLI(t, cli.e)
 			ours := &inProcess{e: world(t)}
 			ours.core = core.New(t, ours.e, nil)
 			for i, c := range commands {
-				sinceReal, sinceOurs := acctest.Since(real.e), acctest.Since(ours.e)
-				if failed := real.run(t, c); failed != c.fails {
+				sinceReal, sinceOurs := acctest.Since(cli.e), acctest.Since(ours.e)
+				if failed := cli.run(t, c); failed != c.fails {
 					t.Fatalf("%d, %s: the command line fails: %t", i, c.verb, failed)
 				}
 				if failed := ours.run(t, c); failed != c.fails {
 					t.Errorf("%d, %s: the core fails: %t", i, c.verb, failed)
 				}
-				if a, b := real.state(t), ours.state(); a != b {
+				if a, b := cli.state(t), ours.state(); a != b {
 					t.Errorf("%d, %s: the state of the command line is\n%s\nthat of the core\n%s", i, c.verb, a, b)
 				}
 				if a, b := methods(sinceReal), methods(sinceOurs); !slices.Equal(a, b) {

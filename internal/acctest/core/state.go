@@ -27,6 +27,15 @@ func (o *Object) Values() map[string]any {
 	return all
 }
 
+// Attribute returns one of the Values; nil when it is null.
+func (o *Object) Attribute(name string) any { return o.Values()[name] }
+
+// Text returns an attribute that is a string; "" when it is null.
+func (o *Object) Text(name string) string {
+	s, _ := o.Attribute(name).(string)
+	return s
+}
+
 // Resource is a resource in a state.
 type Resource struct {
 	Type string

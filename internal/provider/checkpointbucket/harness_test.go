@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 )
 
@@ -160,17 +161,8 @@ func (s *server) validate(config tftypes.Value) string {
 // plan plans as Terraform does: what is not configured and computed is proposed as it was.
 func (s *server) plan(l *life, config tftypes.Value) *tfprotov6.PlanResourceChangeResponse {
 	s.t.Helper()
-	proposed := s.attributes(config)
-	if !l.state.IsNull() {
-		prior := s.attributes(l.state)
-		for _, a := range s.schema.Block.Attributes {
-			if a.Computed && proposed[a.Name].IsNull() {
-				proposed[a.Name] = prior[a.Name]
-			}
-		}
-	}
 	p, err := s.PlanResourceChange(s.t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: typeName, PriorState: s.dynamic(l.state), PriorPrivate: l.private,
-		PriorIdentity: l.identity, Config: s.dynamic(config), ProposedNewState: s.dynamic(tftypes.NewValue(s.object, proposed))})
+		PriorIdentity: l.identity, Config: s.dynamic(config), ProposedNewState: s.dynamic(core.Proposed(s.schema.Block.Attributes, l.state, config))})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	terraform "github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
@@ -222,7 +223,7 @@ func (c *core) plan(l *life, config tftypes.Value) *planning {
 		return p
 	}
 	resp, err := c.PlanResourceChange(c.t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: jobType, PriorState: c.dynamic(l.state), PriorPrivate: l.private,
-		PriorIdentity: l.identity, Config: c.dynamic(config), ProposedNewState: c.dynamic(proposed(c.t, c.schema.Block.Attributes, l.state, config))})
+		PriorIdentity: l.identity, Config: c.dynamic(config), ProposedNewState: c.dynamic(terraform.Proposed(c.schema.Block.Attributes, l.state, config))})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -232,9 +233,9 @@ func (c *core) plan(l *life, config tftypes.Value) *planning {
 	}
 	p.state, p.private, p.identity = c.read6(resp.PlannedState), resp.PlannedPrivate, resp.PlannedIdentity
 	for _, r := range resp.RequiresReplace {
-		p.replaces = append(p.replaces, dotted(r))
+		p.replaces = append(p.replaces, terraform.Dotted(r))
 	}
-	for _, fault := range invalid(c.t, c.schema.Block.Attributes, "", l.state, config, p.state) {
+	for _, fault := range terraform.InvalidPlan(c.schema.Block.Attributes, l.state, config, p.state) {
 		c.t.Errorf("Terraform would refuse the plan: %s", fault)
 	}
 	return p
@@ -269,7 +270,7 @@ func (c *core) carryOut(p *planning) (l *life, errors, warnings []string) {
 	if len(errors) > 0 {
 		return l, errors, warnings
 	}
-	for _, fault := range incompatible(c.t, "", p.state, l.state) {
+	for _, fault := range terraform.Incompatible(p.state, l.state) {
 		c.t.Errorf("Terraform would say that the apply is inconsistent: %s", fault)
 	}
 	if !l.state.IsFullyKnown() {
@@ -326,7 +327,7 @@ func (c *core) unchanged(what string, l *life, config tftypes.Value) *life {
 // said returns errors and warnings, each as path, summary and detail.
 func said(diags []*tfprotov6.Diagnostic) (errors, warnings []string) {
 	for _, d := range diags {
-		line := fmt.Sprintf("%s: %s: %s", dotted(d.Attribute), d.Summary, d.Detail)
+		line := fmt.Sprintf("%s: %s: %s", terraform.Dotted(d.Attribute), d.Summary, d.Detail)
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
 			errors = append(errors, line)
 		} else {
@@ -334,24 +335,6 @@ func said(diags []*tfprotov6.Diagnostic) (errors, warnings []string) {
 		}
 	}
 	return errors, warnings
-}
-
-// dotted writes a path as "volumes.v.gcs.bucket".
-func dotted(p *tftypes.AttributePath) string {
-	var parts []string
-	for _, step := range p.Steps() {
-		switch step := step.(type) {
-		case tftypes.AttributeName:
-			parts = append(parts, string(step))
-		case tftypes.ElementKeyString:
-			parts = append(parts, string(step))
-		case tftypes.ElementKeyInt:
-			parts = append(parts, fmt.Sprint(int64(step)))
-		default:
-			parts = append(parts, "*")
-		}
-	}
-	return strings.Join(parts, ".")
 }
 
 func join(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
@@ -390,123 +373,6 @@ func changed(t testing.TB, at string, a, b tftypes.Value) []string {
 			continue
 		}
 		out = append(out, changed(t, join(at, name), x, y)...)
-	}
-	return out
-}
-
-// proposed merges configuration and prior state as Terraform does: computed attributes that the configuration leaves out keep their value, also
-// those of nested objects, by the key of their map.
-func proposed(t testing.TB, schema []*tfprotov6.SchemaAttribute, prior, config tftypes.Value) tftypes.Value {
-	t.Helper()
-	if !keyed(config) || !keyed(prior) {
-		return config
-	}
-	before, out := elements(t, prior), elements(t, config)
-	for _, a := range schema {
-		switch {
-		case a.Computed && out[a.Name].IsNull():
-			out[a.Name] = before[a.Name]
-		case a.NestedType == nil:
-		case a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle:
-			out[a.Name] = proposed(t, a.NestedType.Attributes, before[a.Name], out[a.Name])
-		case a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeMap && keyed(out[a.Name]) && keyed(before[a.Name]):
-			old, all := elements(t, before[a.Name]), elements(t, out[a.Name])
-			for k, v := range all {
-				if was, ok := old[k]; ok {
-					all[k] = proposed(t, a.NestedType.Attributes, was, v)
-				}
-			}
-			out[a.Name] = tftypes.NewValue(out[a.Name].Type(), all)
-		}
-	}
-	return tftypes.NewValue(config.Type(), out)
-}
-
-// invalid returns where a plan breaks Terraform's rule: what is configured is planned as it is written or as it was, and what is neither
-// configured nor computed is planned as null.
-func invalid(t testing.TB, schema []*tfprotov6.SchemaAttribute, at string, prior, config, planned tftypes.Value) []string {
-	t.Helper()
-	if !keyed(config) || !keyed(planned) {
-		if !config.Equal(planned) {
-			return []string{fmt.Sprintf("%s is planned as %s, configured as %s", at, planned, config)}
-		}
-		return nil
-	}
-	var out []string
-	var before map[string]tftypes.Value
-	if keyed(prior) {
-		before = elements(t, prior)
-	}
-	wanted, will := elements(t, config), elements(t, planned)
-	for _, a := range schema {
-		was, ok := before[a.Name]
-		if !ok {
-			was = tftypes.NewValue(wanted[a.Name].Type(), nil)
-		}
-		p, c, here := will[a.Name], wanted[a.Name], join(at, a.Name)
-		switch {
-		case p.Equal(c), c.IsNull() && a.Computed, !was.IsNull() && !c.IsNull() && p.Equal(was):
-		case a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle:
-			out = append(out, invalid(t, a.NestedType.Attributes, here, was, c, p)...)
-		case a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeMap && keyed(c) && keyed(p):
-			ep, ec := elements(t, p), elements(t, c)
-			old := map[string]tftypes.Value{}
-			if keyed(was) {
-				old = elements(t, was)
-			}
-			for _, k := range sortedNames(ep, ec) {
-				_, inPlan := ep[k]
-				_, inConfig := ec[k]
-				if !inPlan || !inConfig {
-					out = append(out, fmt.Sprintf("%s: element %s is planned: %t, configured: %t", here, k, inPlan, inConfig))
-					continue
-				}
-				oldElement, ok := old[k]
-				if !ok {
-					oldElement = tftypes.NewValue(ec[k].Type(), nil)
-				}
-				out = append(out, invalid(t, a.NestedType.Attributes, join(here, k), oldElement, ec[k], ep[k])...)
-			}
-		default:
-			out = append(out, fmt.Sprintf("%s is planned as %s, configured as %s, was %s", here, p, c, was))
-		}
-	}
-	return out
-}
-
-// incompatible returns where a result breaks Terraform's rule: what a plan knew is so afterwards. It holds for an apply, and for a second plan,
-// when what was unknown is known.
-func incompatible(t testing.TB, at string, planned, got tftypes.Value) []string {
-	t.Helper()
-	if !planned.IsKnown() || planned.Equal(got) {
-		return nil
-	}
-	if !keyed(planned) || !keyed(got) {
-		if planned.Type().Is(tftypes.Set{}) && !planned.IsFullyKnown() && got.IsKnown() && !got.IsNull() {
-			return nil // elements that are not known may become any
-		}
-		if list := (tftypes.List{}); planned.Type().Is(list) && !planned.IsNull() && got.IsKnown() && !got.IsNull() {
-			var a, b []tftypes.Value
-			if planned.As(&a) == nil && got.As(&b) == nil && len(a) == len(b) {
-				var out []string
-				for i := range a {
-					out = append(out, incompatible(t, join(at, fmt.Sprint(i)), a[i], b[i])...)
-				}
-				return out
-			}
-		}
-		return []string{fmt.Sprintf("%s was planned as %s and is %s", at, planned, got)}
-	}
-	var out []string
-	ep, eg := elements(t, planned), elements(t, got)
-	for _, name := range sortedNames(ep, eg) {
-		p, inPlan := ep[name]
-		g, is := eg[name]
-		if !inPlan || !is {
-			out = append(out, fmt.Sprintf("%s was planned: %t, is: %t", join(at, name), inPlan, is))
-			continue
-		}
-		out = append(out, incompatible(t, join(at, name), p, g)...)
 	}
 	return out
 }

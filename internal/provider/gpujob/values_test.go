@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	terraform "github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 )
 
 // The places in the configuration everything() that stand for the * of a path: each has the attribute in question.
@@ -317,10 +319,10 @@ func TestUnknownBecomesKnown(t *testing.T) {
 					continue
 				}
 				second := c.plan(c.none(), config)
-				for _, fault := range incompatible(t, "", first.state, second.state) {
+				for _, fault := range terraform.Incompatible(first.state, second.state) {
 					t.Errorf("%s %s: another plan: %s", name, outcome, fault)
 				}
-				for _, fault := range incompatible(t, "", update.state, c.plan(there, config).state) {
+				for _, fault := range terraform.Incompatible(update.state, c.plan(there, config).state) {
 					t.Errorf("%s %s: another plan of an update: %s", name, outcome, fault)
 				}
 				if outcome == "comes" && what == "all" && path != "name" && path != "project" {
@@ -343,7 +345,7 @@ func (c *core) comeTrue(name string, open, config tftypes.Value) {
 	if len(errs) > 0 {
 		c.t.Errorf("%s: the apply says %q", name, errs)
 	}
-	for _, fault := range incompatible(c.t, "", first.state, l.state) {
+	for _, fault := range terraform.Incompatible(first.state, l.state) {
 		c.t.Errorf("%s: the apply makes something else: %s", name, fault)
 	}
 	c.destroy(l)
