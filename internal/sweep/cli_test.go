@@ -68,7 +68,7 @@ func (s *shell) things() []thing {
 // sound checks what must hold after every command.
 func (s *shell) sound(what string) {
 	s.t.Helper()
-	for _, v := range append(s.lost(s.things()), s.touched()...) {
+	for _, v := range s.wrong(s.things()) {
 		s.t.Errorf("%s: %s", what, v)
 	}
 }

@@ -80,11 +80,11 @@ var kinds = []kind{
 	{letter: "412", sparse: true, name: "refused with 412", fault: refuses(codes.FailedPrecondition, "At least one of the pre-conditions you specified did not hold.")},
 	{letter: "429", sparse: true, name: "refused with 429, once", fault: refuses(codes.ResourceExhausted, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'.")},
 	{letter: "500", sparse: true, name: "500, and nothing done", fault: refuses(codes.Internal, "Internal error encountered.")},
-	{letter: "503", name: "503, and nothing done", fault: refuses(codes.Unavailable, "The service is currently unavailable.")},
+	{letter: "503", sparse: true, name: "503, and nothing done", fault: refuses(codes.Unavailable, "The service is currently unavailable.")},
 	{letter: "late", sparse: true, name: "answered after 45 seconds", fault: func(w *world, _ point) faults.Fault {
 		return faults.Fault{Wait: func(context.Context) { w.clock.Advance(45 * time.Second) }}
 	}},
-	{letter: "cut", name: "connection cut before the call", fault: func(*world, point) faults.Fault { return faults.Fault{Cut: true} }},
+	{letter: "cut", sparse: true, name: "connection cut before the call", fault: func(*world, point) faults.Fault { return faults.Fault{Cut: true} }},
 	{letter: "lost", name: "done, and the answer lost", fault: func(*world, point) faults.Fault { return faults.Fault{Lose: true} }},
 	{letter: "kill", name: "done, and the provider killed", killed: true, fault: func(w *world, _ point) faults.Fault {
 		return faults.Fault{Lose: true, Do: func(c faults.Call) {
@@ -98,8 +98,8 @@ var kinds = []kind{
 			w.core.Interrupt()
 		}}
 	}},
-	{letter: "403s", name: "refused with 403 for the whole apply", stays: true, fault: denies},
-	{letter: "503s", name: "503 for the whole apply", stays: true, fault: refuses(codes.Unavailable, "The service is currently unavailable.")},
+	{letter: "403s", sparse: true, name: "refused with 403 for the whole apply", stays: true, fault: denies},
+	{letter: "503s", sparse: true, name: "503 for the whole apply", stays: true, fault: refuses(codes.Unavailable, "The service is currently unavailable.")},
 	{letter: "op!", name: "the operation ends with an error", operation: true, fault: operation(faults.OperationFault{Status: status.New(codes.Internal, "An internal error has occurred.")})},
 	{letter: "op0", name: "the operation ends with neither error nor response", operation: true, fault: operation(faults.OperationFault{NoResponse: true})},
 	{letter: "op~", name: "the operation never ends", operation: true, quick: true, fault: operation(faults.OperationFault{Never: true})},

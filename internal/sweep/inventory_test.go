@@ -165,25 +165,17 @@ func known(state []thing) inventory {
 	return out
 }
 
-// lost is what is there, is not in the state, and was not there before.
-func (w *world) lost(state []thing) []string {
+// wrong is what is there, is not in the state, and was not there before; and what
+// was there before and is not any more.
+func (w *world) wrong(state []thing) []string {
 	w.t.Helper()
 	var out []string
-	ours := known(state)
-	for line := range w.look() {
+	ours, now := known(state), w.look()
+	for line := range now {
 		if !w.before[line] && !ours[line] {
 			out = append(out, "not in the state: "+line)
 		}
 	}
-	slices.Sort(out)
-	return out
-}
-
-// touched is what was there before and is not any more.
-func (w *world) touched() []string {
-	w.t.Helper()
-	var out []string
-	now := w.look()
 	for line := range w.before {
 		// What others have put into our bucket goes with it.
 		if inOurs := strings.Contains(line, "our-checkpoints"); !now[line] && (!inOurs || now["bucket our-checkpoints"]) {

@@ -93,11 +93,11 @@ func TestSweep(t *testing.T) {
 
 // choose returns the points at which this kind of fault strikes: a fault of
 // operations where there is one, and a refusal that says nothing but that it is
-// one at every write, and at the first read of a kind in each step.
+// one at every write, and at the first read of a kind in the life.
 func (k kind) choose(steps [][]point) [][]point {
 	out := make([][]point, len(steps))
+	read := map[string]bool{}
 	for n, all := range steps {
-		read := map[string]bool{}
 		for _, p := range all {
 			switch {
 			case k.operation && !p.operates(), k.sparse && p.reads() && read[p.method]:

@@ -198,7 +198,7 @@ func toImport(_, res *core.Result) (address, id string, ok bool) {
 // sound checks what must hold after every command.
 func (w *world) sound(p pass, n int, done bool) {
 	w.t.Helper()
-	for _, v := range append(w.lost(w.things()), w.touched()...) {
+	for _, v := range w.wrong(w.things()) {
 		w.violation("%s", v)
 	}
 	want := 0
