@@ -19,12 +19,26 @@ import (
 // FuzzContainment: whatever the names are, and whatever links a task left in
 // the mount, nothing is written outside the folder of the bucket.
 func FuzzContainment(f *testing.F) {
-	for _, seed := range []string{
+	for i, seed := range []string{
 		"a", "../a", "../../../../tmp/x", "/etc/passwd", "a/../../b", "link/x", "link", "out/secret", "a//b", "a/./b", "a\x00b", "\xff",
 		"a\\..\\b", strings.Repeat("a/", 100), "a/", "/", "..", "live/../blobs/x", "%2e%2e/x", "C:\\x", "con", "link/../x",
+		// Long names, and long parts of names.
+		strings.Repeat("n", 255), strings.Repeat("n", 256), strings.Repeat("n", 1024), strings.Repeat("n", 1025), strings.Repeat("nn/", 341), strings.Repeat("ü", 128),
+		// Windows: devices, streams, what it strips from the end, its other separators and roots.
+		"CON", "nul.txt", "COM1", "LPT9.bin", "com\u00b9", "CONIN$", "a:stream", "a::$DATA", "a.", "a. .", "a ", "..  ", ".. /x", "a./b", "a /b", "C:x", "c:/x",
+		"\\\\host\\share\\x", "//host/share/x", "\\\\?\\C:\\x", "\\\\.\\PhysicalDrive0", "a<b>|?*\"", "GIT~1", "PROGRA~1/x",
+		// One name to a file system that folds case or normalises.
+		"Model", "MODEL", "\u00e9", "e\u0301", "\u212b", "\u00c5", "\ufb01le", "\u017f", "\u0130", "stra\u00dfe", "\u1e9e",
+		// Looks like a dot, a slash or nothing.
+		"\uff0e\uff0e/x", "..\uff0fx", "..\u2215x", "\u2024\u2024/x", "\u202e/../x", "\u200b../x", "\ufeff../x", ".\u0301./x",
+		// Bytes that are no text, and encodings of dots that are too long.
+		"\xc0\xae\xc0\xae/x", "..\xc0\xafx", "\xed\xa0\x80", "a\x00/../../x", "a\r\nb", "a\tb", "\x7f",
+		// The names of this service's own folders, and of objects that XML clients may not use.
+		"blobs/x", "live/x", "records/x", "../../../records/x", ".well-known/acme-challenge/x", "up/x", "up/blobs/x", "dot/dot/x", "dot/up/up/x", "out/../../x",
 	} {
-		f.Add(seed, seed+"2", true)
-		f.Add(seed, "x/"+seed, false)
+		// The other name is below it, above it, beside it, or the same to a file system that folds case.
+		other := []string{seed + "/b", "x/" + seed, seed + "2", strings.ToUpper(seed)}[i%4]
+		f.Add(seed, other, i%3 == 0)
 	}
 	f.Fuzz(func(t *testing.T, name, other string, hierarchical bool) {
 		if len(name)+len(other) > 4000 {
@@ -36,7 +50,7 @@ func FuzzContainment(f *testing.F) {
 		if err := os.MkdirAll(outside, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("the content of a file outside"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		st, err := store.Folder(data)
@@ -52,14 +66,17 @@ func FuzzContainment(f *testing.F) {
 		if hierarchical {
 			body += `,"hierarchicalNamespace":{"enabled":true}`
 		}
-		do := func(method, path, body string) int {
+		send := func(method, path, body string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
 			if w.Code >= http.StatusInternalServerError {
 				t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
 			}
-			return w.Code
+			return w
 		}
+		do := func(method, path, body string) int { return send(method, path, body).Code }
+		read := func(path string) string { return send("GET", path, "").Body.String() }
+		s.namesFold = len(name)%2 == 1 // as on a file system that folds
 		do("POST", "/storage/v1/b?project=p", body+"}")
 		dir, _ := s.Dir("bucket")
 		for from, to := range map[string]string{"link": outside, "out": "../../../../../outside", "up": "..", "dot": "."} {
@@ -75,7 +92,9 @@ func FuzzContainment(f *testing.F) {
 			}
 			e := url.PathEscape(n)
 			do("GET", "/storage/v1/b/bucket/o/"+e, "")
-			do("GET", "/storage/v1/b/bucket/o/"+e+"?alt=media", "")
+			if got := read("/storage/v1/b/bucket/o/" + e + "?alt=media"); strings.Contains(got, "the content of a file outside") {
+				t.Fatalf("the name %q reads a file outside", n)
+			}
 			do("POST", "/storage/v1/b/bucket/folders?recursive=true", `{"name":`+quoteJSON(n)+`}`)
 		}
 		if a != "" && b != "" {
@@ -111,7 +130,7 @@ func FuzzContainment(f *testing.F) {
 			t.Fatal(err)
 		}
 		raw, err := os.ReadFile(filepath.Join(outside, "secret"))
-		if err != nil || string(raw) != "secret" {
+		if err != nil || string(raw) != "the content of a file outside" {
 			t.Errorf("names %q and %q changed what is outside: %q, %v", name, other, raw, err)
 		}
 	})
