@@ -334,15 +334,6 @@ func (h *hands) read(w written) {
 	}
 }
 
-func attributesOf(t testing.TB, v tftypes.Value) map[string]tftypes.Value {
-	t.Helper()
-	all := map[string]tftypes.Value{}
-	if err := v.As(&all); err != nil {
-		t.Fatal(err)
-	}
-	return maps.Clone(all) // As gives out the value's own map
-}
-
 // pathOf writes a path as a configuration would.
 func pathOf(p *tftypes.AttributePath) string {
 	var b strings.Builder
