@@ -112,6 +112,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		resp.Diagnostics.AddError("Invalid provider configuration", err.Error()+".")
 		return
 	}
+	p.client = client
 	data.Client, data.Emulator = client, client.Emulator()
 	if data.Emulator {
 		warnEmulator(&resp.Diagnostics, c)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/jonboulle/clockwork"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/checkpointbucket"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
@@ -35,6 +36,17 @@ type Provider struct {
 	// early carries what the block says to the resources' validation, which comes
 	// before Configure.
 	early *providerdata.Early
+	// client is what Configure made.
+	client *gcp.Client
+}
+
+// Close closes the connections of a configured provider. A process that ends
+// need not; one that goes on with another provider does.
+func (p *Provider) Close() error {
+	if p.client == nil {
+		return nil
+	}
+	return p.client.Close()
 }
 
 // Option changes what a provider takes from the process around it.

@@ -29,6 +29,7 @@ type Core struct {
 
 	config      *config
 	started     int
+	running     []*process
 	interrupted atomic.Bool
 
 	mu      sync.Mutex
@@ -73,6 +74,7 @@ func (c *Core) Taint(address string) {
 // state.
 func (c *Core) Import(config, address, id string) *Result {
 	c.t.Helper()
+	defer c.end()
 	res := &Result{Actions: map[string]string{}}
 	p := c.begin(config, res)
 	if p == nil {
@@ -138,7 +140,7 @@ func (c *Core) typ(p *process, typeName string) tftypes.Type {
 // command plans, and applies the plan when it has no error.
 func (c *Core) command(text string, destroy, apply bool) *Result {
 	c.t.Helper()
-	defer c.settle()
+	defer c.end()
 	c.interrupted.Store(false)
 	res := &Result{Actions: map[string]string{}}
 	p := c.begin(text, res)

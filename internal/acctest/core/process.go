@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,7 @@ type process struct {
 	dead   *atomic.Bool
 	kill   context.CancelFunc
 	life   context.Context
+	close  func() error
 }
 
 // The schema is the same for every provider.
@@ -58,8 +60,12 @@ func (c *Core) start() *process {
 	if c.clock != nil {
 		opts = append(opts, provider.WithClock(c.clock))
 	}
+	made := provider.New("test", opts...)()
+	if closer, ok := made.(io.Closer); ok {
+		p.close = closer.Close
+	}
 	var err error
-	if p.server, err = providerserver.NewProtocol6WithError(provider.New("test", opts...)())(); err == nil {
+	if p.server, err = providerserver.NewProtocol6WithError(made)(); err == nil {
 		p.schema, err = schemaOnce()
 	}
 	if err != nil {
@@ -70,7 +76,20 @@ func (c *Core) start() *process {
 	c.mu.Lock()
 	c.current = p
 	c.mu.Unlock()
+	c.running = append(c.running, p)
 	return p
+}
+
+// end ends the processes of a command.
+func (c *Core) end() {
+	c.settle()
+	for _, p := range c.running {
+		p.kill()
+		if err := p.close(); err != nil {
+			c.t.Errorf("%s does not end: %v", p.agent, err)
+		}
+	}
+	c.running = nil
 }
 
 // sent reports whether a call is one of this process.
