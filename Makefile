@@ -40,6 +40,10 @@ test: ## Run every test, unit and acceptance (needs terraform and python3)
 testrace: ## The Go tests with the race detector
 	TF_ACC=1 go test -race ./... -timeout 40m $(TESTARGS)
 
+.PHONY: sweep
+sweep: ## Let every call of the resources' lives go wrong in every way, and compare with the kept matrix (minutes)
+	RESILIENTJOB_SWEEP=all go test ./internal/sweep -run TestSweep -count=1 -timeout 30m -v
+
 .PHONY: conformance
 conformance: ## Hold the emulator against Google's own clients (Go, Node.js, gcloud)
 	cd internal/emulator/conformance/node && npm ci --silent
