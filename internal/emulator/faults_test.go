@@ -112,9 +112,12 @@ func TestHookAndWait(t *testing.T) {
 	if got := rest(t, e, "PATCH", "/v2/"+parent+"/jobs/train", etag); got.code != http.StatusConflict || got.at("error.status") != "ABORTED" {
 		t.Errorf("an update after another client's: %d %s", got.code, got.text)
 	}
-	e.Faults().Add(faults.Fault{Method: "*/GetJob", Wait: func(ctx context.Context) { <-ctx.Done() }})
+	// The answer must not come at the very moment at which the caller gives up.
+	gone := make(chan struct{})
+	e.Faults().Add(faults.Fault{Method: "*/GetJob", Wait: func(ctx context.Context) { <-ctx.Done(); <-gone }})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
+	defer close(gone)
 	if _, err := jobs(t, e).GetJob(ctx, &runpb.GetJobRequest{Name: parent + "/jobs/train"}); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call that hangs: %v", err)
 	}
