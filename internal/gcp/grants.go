@@ -5,6 +5,7 @@ package gcp
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,19 @@ type Grant struct {
 	Resource string // "projects/_/buckets/B" or "projects/P/secrets/S"
 	Role     string // "roles/storage.objectUser"
 	Member   string // "serviceAccount:EMAIL"
+}
+
+// Same reports whether two grants are one, their members as policies compare them.
+func (g Grant) Same(o Grant) bool {
+	return g.Resource == o.Resource && g.Role == o.Role && SameMember(g.Member, o.Member)
+}
+
+// ContainsGrant reports whether a grant is among others.
+func ContainsGrant(grants []Grant, g Grant) bool { return slices.ContainsFunc(grants, g.Same) }
+
+// WithoutGrants returns the grants that are not among others, in a slice of its own.
+func WithoutGrants(grants, others []Grant) []Grant {
+	return slices.DeleteFunc(slices.Clone(grants), func(g Grant) bool { return ContainsGrant(others, g) })
 }
 
 // AddMember gives the grant's role to its member, beside everything that the policy holds already. It returns false, and writes nothing,

@@ -72,16 +72,6 @@ func allGrants(m *Model) []gcp.Grant {
 	return out
 }
 
-// contains compares members as policies do.
-func contains(grants []gcp.Grant, g gcp.Grant) bool {
-	return slices.ContainsFunc(grants, func(o gcp.Grant) bool { return o.Role == g.Role && gcp.SameMember(o.Member, g.Member) })
-}
-
-// without returns the grants that are not among others.
-func without(grants, others []gcp.Grant) []gcp.Grant {
-	return slices.DeleteFunc(slices.Clone(grants), func(g gcp.Grant) bool { return contains(others, g) })
-}
-
 // keepSpelling plans the state's members where the configured ones are the same but for the case of letters.
 func keepSpelling(plan, state *Model) {
 	for _, s := range shares {
@@ -90,7 +80,7 @@ func keepSpelling(plan, state *Model) {
 			continue
 		}
 		want, have := s.grants(plan), s.grants(state)
-		if len(want) == len(have) && len(without(want, have)) == 0 && len(without(have, want)) == 0 {
+		if len(want) == len(have) && len(gcp.WithoutGrants(want, have)) == 0 && len(gcp.WithoutGrants(have, want)) == 0 {
 			*planned = *had
 		}
 	}
@@ -152,18 +142,18 @@ func (r *Resource) changeAll(ctx context.Context, grants []gcp.Grant, change fun
 // one attribute to the other is never without both.
 func (r *Resource) share(ctx context.Context, plan, state, m *Model, given []gcp.Grant, hint string, diagnostics *diag.Diagnostics) []gcp.Grant {
 	want, have := allGrants(plan), allGrants(state)
-	added := r.changeAll(ctx, without(want, have), r.give)
+	added := r.changeAll(ctx, gcp.WithoutGrants(want, have), r.give)
 	for _, o := range added {
 		// A write is tried only where the role was missing: one that may have worked is ours to revoke.
 		unsure := o.err != nil && gcp.IsAmbiguous(o.err)
 		if o.changed || unsure {
-			given = append(without(given, []gcp.Grant{o.grant}), o.grant)
+			given = append(gcp.WithoutGrants(given, []gcp.Grant{o.grant}), o.grant)
 		}
 		if o.err == nil || unsure {
 			have = append(have, o.grant)
 		}
 	}
-	if held := without(without(have, want), without(have, given)); len(held) > 0 {
+	if held := gcp.WithoutGrants(gcp.WithoutGrants(have, want), gcp.WithoutGrants(have, given)); len(held) > 0 {
 		var still []string
 		for _, g := range held {
 			still = append(still, g.Member+" ("+g.Role+")")
@@ -172,13 +162,13 @@ func (r *Resource) share(ctx context.Context, plan, state, m *Model, given []gcp
 	}
 	failed := report(added, "Cannot grant a role on the bucket", "Not granted: ", hint, diagnostics)
 	if !failed {
-		gone := without(have, want)
-		theirs := without(gone, given) // they stay in the policy
-		have = without(have, theirs)
-		revoked := r.changeAll(ctx, without(gone, theirs), r.revoke)
+		gone := gcp.WithoutGrants(have, want)
+		theirs := gcp.WithoutGrants(gone, given) // they stay in the policy
+		have = gcp.WithoutGrants(have, theirs)
+		revoked := r.changeAll(ctx, gcp.WithoutGrants(gone, theirs), r.revoke)
 		for _, o := range revoked {
 			if o.err == nil {
-				given, have = without(given, []gcp.Grant{o.grant}), without(have, []gcp.Grant{o.grant})
+				given, have = gcp.WithoutGrants(given, []gcp.Grant{o.grant}), gcp.WithoutGrants(have, []gcp.Grant{o.grant})
 			}
 		}
 		failed = report(revoked, "Cannot revoke a role on the bucket", "Still granted: ", "They stay in the state, and the next apply tries again.", diagnostics)
@@ -265,5 +255,5 @@ func (r *Resource) stillShared(ctx context.Context, m *Model, given []gcp.Grant,
 			*s.members(m) = now
 		}
 	}
-	return without(given, without(given, held))
+	return gcp.WithoutGrants(given, gcp.WithoutGrants(given, held))
 }

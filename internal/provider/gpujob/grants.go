@@ -87,24 +87,6 @@ func (n note) write(ctx context.Context, private privateWriter) diag.Diagnostics
 	return private.SetKey(ctx, noteKey, raw)
 }
 
-// contains compares grants as policies do: addresses without case.
-func contains(grants []gcp.Grant, g gcp.Grant) bool {
-	return slices.ContainsFunc(grants, func(o gcp.Grant) bool {
-		return o.Resource == g.Resource && o.Role == g.Role && gcp.SameMember(o.Member, g.Member)
-	})
-}
-
-// without returns the grants that are not among others.
-func without(grants, others []gcp.Grant) []gcp.Grant {
-	var out []gcp.Grant
-	for _, g := range grants {
-		if !contains(others, g) {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
 // The rights that a caller needs to grant a role, by the kind of resource, and
 // the role that has them.
 var (
@@ -157,10 +139,12 @@ func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, gr
 			return false
 		}
 	}
+	asked := map[string]bool{} // two roles on one bucket need the same rights
 	for _, g := range grants {
-		if !w.mayGrant(ctx, g, plan.blame(ctx, g)) {
+		if !asked[g.Resource] && !w.mayGrant(ctx, g, plan.blame(ctx, g)) {
 			return false
 		}
+		asked[g.Resource] = true
 	}
 	return true
 }
@@ -212,12 +196,12 @@ func (w *work) give(ctx context.Context, plan *Model, grants []gcp.Grant) bool {
 		// worked is ours to revoke.
 		switch {
 		case added || plan.owned() && err == nil || err != nil && gcp.IsAmbiguous(err):
-			w.held = append(without(w.held, []gcp.Grant{g}), g)
-			w.note.Present = without(w.note.Present, []gcp.Grant{g})
+			w.held = append(gcp.WithoutGrants(w.held, []gcp.Grant{g}), g)
+			w.note.Present = gcp.WithoutGrants(w.note.Present, []gcp.Grant{g})
 			w.state.Grants = grantSet(w.held)
 			w.save(ctx)
 		case err == nil:
-			w.note.Present = append(without(w.note.Present, []gcp.Grant{g}), g)
+			w.note.Present = append(gcp.WithoutGrants(w.note.Present, []gcp.Grant{g}), g)
 			w.save(ctx)
 		}
 		if err != nil {
@@ -254,7 +238,7 @@ func (w *work) revoke(ctx context.Context, grants, wanted []gcp.Grant) bool {
 
 // drop records that a grant is not held any more.
 func (w *work) drop(ctx context.Context, g gcp.Grant) {
-	w.held = without(w.held, []gcp.Grant{g})
+	w.held = gcp.WithoutGrants(w.held, []gcp.Grant{g})
 	w.state.Grants = grantSet(w.held)
 	w.save(ctx)
 }

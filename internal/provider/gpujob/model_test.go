@@ -129,7 +129,7 @@ func TestDesiredGrants(t *testing.T) {
 		var diags diag.Diagnostics
 		got, ok := c.m.desiredGrants(t.Context(), &diags)
 		noErrors(t, diags)
-		if ok != c.ok || len(got) != len(c.want) || len(without(got, c.want)) > 0 {
+		if ok != c.ok || len(got) != len(c.want) || len(gcp.WithoutGrants(got, c.want)) > 0 {
 			t.Errorf("%s: %v %t, want %v %t", label, got, ok, c.want, c.ok)
 		}
 	}

@@ -78,7 +78,6 @@ var (
 	networkShape    = regexp.MustCompile(`^(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	subnetworkShape = regexp.MustCompile(`^(projects/[^/\s]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	connectorShape  = regexp.MustCompile(`^(projects/[^/\s]+/locations/[a-z0-9-]+/connectors/)?[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	keyShape        = regexp.MustCompile(`^projects/[^/\s]+/locations/[a-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}$`)
 	policyShape     = regexp.MustCompile(`^projects/[^/\s]+/platforms/cloudRun/policies/[^/\s]+$`)
 	// apiAddress is what self links of other resources begin with.
 	apiAddress = regexp.MustCompile(`^https://[a-z.]+/([a-z]+/)?v1/`)
@@ -115,16 +114,6 @@ func checkEgress(s string) error {
 		return fmt.Errorf("%q is not how it is written here: write %q", s, guess)
 	}
 	return fmt.Errorf("%q is not an egress setting: write %q or %q", resourcename.Shorten(s), private, all)
-}
-
-func checkKey(s string) error {
-	if keyShape.MatchString(s) {
-		return nil
-	}
-	if i := strings.Index(s, "/cryptoKeyVersions/"); i > 0 && keyShape.MatchString(s[:i]) {
-		return fmt.Errorf("%q names a version: write the key, %q", resourcename.Shorten(s), s[:i])
-	}
-	return fmt.Errorf("%q is not a key: write \"projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY\"", resourcename.Shorten(s))
 }
 
 func checkPolicy(s string) error {

@@ -213,9 +213,9 @@ func (p *planner) grants(ctx context.Context, diags *diag.Diagnostics) {
 	var planned []gcp.Grant
 	for _, g := range desired {
 		switch {
-		case p.plan.owned() || contains(held, g):
+		case p.plan.owned() || gcp.ContainsGrant(held, g):
 			planned = append(planned, g)
-		case contains(p.note.Present, g):
+		case gcp.ContainsGrant(p.note.Present, g):
 		default:
 			p.plan.Grants = types.SetUnknown(grantType)
 			return

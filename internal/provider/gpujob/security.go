@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
@@ -57,7 +58,7 @@ func encryptionKeyAttribute() schema.StringAttribute {
 		MarkdownDescription: "Key of Cloud KMS that encrypts the deployed image, `projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY`. " +
 			"Cloud Run's service agent needs `roles/cloudkms.cryptoKeyEncrypterDecrypter` on it. Default: Google's own key.",
 		Optional:   true,
-		Validators: []validator.String{value.Parses("a key of Cloud KMS", "Invalid encryption key", checkKey)},
+		Validators: []validator.String{value.Parses("a key of Cloud KMS", "Invalid encryption key", resourcename.CheckKey)},
 	}
 }
 

@@ -71,15 +71,15 @@ func (w *work) difference(ctx context.Context, state, plan *Model) change {
 		job:       plan.UID.IsUnknown() || w.note.Unready || !sameRequest(ctx, state, plan, w.diags),
 		account:   plan.owned() && plan.ServiceAccountUniqueID.IsUnknown(),
 		desired:   desired,
-		give:      without(without(desired, w.held), w.note.Present),
-		revoke:    without(w.held, desired),
+		give:      gcp.WithoutGrants(gcp.WithoutGrants(desired, w.held), w.note.Present),
+		revoke:    gcp.WithoutGrants(w.held, desired),
 		leftovers: w.note.leftovers(plan),
 		buckets:   newBuckets(ctx, state, plan, w.diags),
 	}
 	if value.Known(state.ServiceAccountUniqueID) && !state.ServiceAccountID.Equal(plan.ServiceAccountID) {
 		c.dropAccount = state.ServiceAccountUniqueID.ValueString()
 	}
-	w.note.Present = without(w.note.Present, without(w.note.Present, desired)) // notes about grants that are not wanted any more
+	w.note.Present = gcp.WithoutGrants(w.note.Present, gcp.WithoutGrants(w.note.Present, desired)) // notes about grants that are not wanted any more
 	return c
 }
 
@@ -191,7 +191,7 @@ func (r *Resource) revokes(ctx context.Context, state, plan *Model, diagnostics 
 		return true
 	}
 	desired, ok := plan.desiredGrants(ctx, diagnostics)
-	return ok && len(without(state.grants(ctx, diagnostics), desired)) > 0
+	return ok && len(gcp.WithoutGrants(state.grants(ctx, diagnostics), desired)) > 0
 }
 
 // reportJob adds the error of a job call, at the attribute that is to blame
