@@ -24,6 +24,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"cloud.google.com/go/logging/apiv2/loggingpb"
 	"cloud.google.com/go/run/apiv2/runpb"
 	"cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"golang.org/x/oauth2"
@@ -47,6 +48,8 @@ func TestEndpoints(t *testing.T) {
 		"secrets there, too":       {Options{Endpoints: Endpoints{Run: "http://localhost:1", IAM: "http://localhost:1", Storage: "http://localhost:1", SecretManager: "http://localhost:2"}}, "", true},
 		"only secrets elsewhere":   {Options{Endpoints: Endpoints{Run: "http://localhost:1", IAM: "http://localhost:1", Storage: "http://localhost:1", SecretManager: "https://secretmanager.googleapis.com"}}, "is not an emulator's, but those of run, iam and storage are", false},
 		"only secrets on loopback": {Options{Endpoints: Endpoints{SecretManager: "http://localhost:1"}}, "is an emulator's, but those of run, iam and storage are not all", false},
+		"only logs elsewhere":      {Options{Endpoints: Endpoints{Run: "http://localhost:1", IAM: "http://localhost:1", Storage: "http://localhost:1", Logging: "https://logging.googleapis.com"}}, "the logging endpoint \"https://logging.googleapis.com\" is not an emulator's", false},
+		"only logs on loopback":    {Options{Endpoints: Endpoints{Logging: "http://localhost:1"}}, "the logging endpoint \"http://localhost:1\" is an emulator's", false},
 		"emulator":                 {Options{EmulatorHost: "127.0.0.1:8085"}, "", true},
 		"emulator elsewhere":       {Options{EmulatorHost: "emulator:8085"}, "", true},
 		"no URL":                   {Options{Endpoints: Endpoints{Run: "run.googleapis.com"}}, "the run endpoint \"run.googleapis.com\" is not a URL: write it with its scheme", false},
@@ -166,13 +169,14 @@ func TestTokenOverTLS(t *testing.T) {
 	roots.AddCert(server.Certificate())
 	f := newFakeCloudWith(t, grpccredentials.NewTLS(&tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}), func(o *Options) {
 		o.Endpoints.Storage, o.UserProjectOverride, o.BillingProject = server.URL, true, "billing"
-		o.Endpoints.SecretManager = o.Endpoints.Run
+		o.Endpoints.SecretManager, o.Endpoints.Logging = o.Endpoints.Run, o.Endpoints.Run
 	})
 	f.tls.RootCAs = roots
 	f.tls.ServerName = "example.com"
 	f.on("GetJob", answer{message: &runpb.Job{Name: testJob}})
 	f.on("GetServiceAccount", answer{message: &adminpb.ServiceAccount{Email: "e"}})
 	f.on("GetSecret", answer{message: &secretmanagerpb.Secret{Name: testSecret}})
+	f.on("ListLogEntries", answer{message: &loggingpb.ListLogEntriesResponse{}})
 	if _, err := f.GetJob(t.Context(), testJob); err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +186,9 @@ func TestTokenOverTLS(t *testing.T) {
 	if _, err := f.GetSecret(t.Context(), testSecret); err != nil {
 		t.Fatal(err)
 	}
+	for _, err := range f.LogEntries(t.Context(), "p", "") {
+		t.Fatal(err)
+	}
 	if _, err := f.GetBucket(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +196,7 @@ func TestTokenOverTLS(t *testing.T) {
 	if !ok {
 		t.Fatal("no request came")
 	}
-	for what, get := range map[string]func(string) []string{"run": f.header("GetJob").Get, "iam": f.header("GetServiceAccount").Get, "secretmanager": f.header("GetSecret").Get, "storage": stored.Values} {
+	for what, get := range map[string]func(string) []string{"run": f.header("GetJob").Get, "iam": f.header("GetServiceAccount").Get, "secretmanager": f.header("GetSecret").Get, "logging": f.header("ListLogEntries").Get, "storage": stored.Values} {
 		for name, want := range map[string]string{"authorization": "Bearer secret-token", "x-goog-user-project": "billing"} {
 			if got := get(name); len(got) != 1 || got[0] != want {
 				t.Errorf("%s: %s is %q, want %q once", what, name, got, want)

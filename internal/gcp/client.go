@@ -14,6 +14,7 @@ import (
 	"time"
 
 	iamadmin "cloud.google.com/go/iam/admin/apiv1"
+	logging "cloud.google.com/go/logging/apiv2"
 	run "cloud.google.com/go/run/apiv2"
 	secretmanager "cloud.google.com/go/secretmanager/apiv1"
 	"github.com/jonboulle/clockwork"
@@ -60,14 +61,15 @@ type Client struct {
 	backoff  Backoff
 	timeout  time.Duration
 
-	runAt, iamAt, storageAt, secretsAt endpoint
-	emulator                           bool
-	tls                                *tls.Config
+	runAt, iamAt, storageAt, secretsAt, logsAt endpoint
+	emulator                                   bool
+	tls                                        *tls.Config
 
 	runAPI     func() (*runClients, error)
 	iamAPI     func() (*iamadmin.IamClient, error)
 	storageAPI func() (*storage.Service, error)
 	secretsAPI func() (*secretmanager.Client, error)
+	logsAPI    func() (*logging.Client, error)
 
 	mu      sync.Mutex
 	closed  bool
@@ -107,6 +109,7 @@ func New(_ context.Context, o Options) (*Client, error) {
 	c.iamAPI = sync.OnceValues(c.dialIAM)
 	c.storageAPI = sync.OnceValues(c.dialStorage)
 	c.secretsAPI = sync.OnceValues(c.dialSecrets)
+	c.logsAPI = sync.OnceValues(c.dialLogs)
 	c.deleted.clock = c.clock
 	c.policies.client = c
 	return c, nil
@@ -118,7 +121,7 @@ func (c *Client) findEndpoints(o Options) error {
 		if err != nil {
 			return err
 		}
-		c.runAt, c.iamAt, c.storageAt, c.secretsAt, c.emulator = e, e, e, e, true
+		c.runAt, c.iamAt, c.storageAt, c.secretsAt, c.logsAt, c.emulator = e, e, e, e, e, true
 		return nil
 	}
 	var errs [5]error
@@ -126,13 +129,15 @@ func (c *Client) findEndpoints(o Options) error {
 	c.iamAt, errs[1] = grpcEndpoint("iam", o.Endpoints.IAM, "https://iam.googleapis.com")
 	c.storageAt, errs[2] = parseEndpoint("storage", o.Endpoints.Storage, "https://storage.googleapis.com")
 	c.secretsAt, errs[3] = grpcEndpoint("secretmanager", o.Endpoints.SecretManager, "https://secretmanager.googleapis.com")
-	_, errs[4] = grpcEndpoint("logging", o.Endpoints.Logging, "https://logging.googleapis.com")
+	c.logsAt, errs[4] = grpcEndpoint("logging", o.Endpoints.Logging, "https://logging.googleapis.com")
 	// Google is reached over TLS only, so a set of plain endpoints of this machine is an emulator too.
 	c.emulator = c.runAt.plain && c.iamAt.plain && c.storageAt.plain
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	return c.secretsOfSameWorld(o.Endpoints.SecretManager)
+	return errors.Join(
+		c.ofSameWorld("secretmanager", &c.secretsAt, o.Endpoints.SecretManager),
+		c.ofSameWorld("logging", &c.logsAt, o.Endpoints.Logging))
 }
 
 // CheckEndpoint says whether an address can be the endpoint of an API of [Endpoints], "run" for example. Whether the endpoints go with
@@ -147,22 +152,22 @@ func CheckEndpoint(api, address string) error {
 	return err
 }
 
-// secretsOfSameWorld keeps the secrets in the world of the jobs: a grant that was made on a secret of Google's is not looked for on an
-// emulator, found missing and forgotten, nor the other way round. The emulator serves everything on one port, so that the secrets of a
-// configuration that does not name their endpoint are where its jobs are.
-func (c *Client) secretsOfSameWorld(configured string) error {
+// ofSameWorld keeps a further API in the world of the jobs: a grant that was made on a secret of Google's is not looked for on an emulator,
+// found missing and forgotten, nor the other way round, and no job is told by the logs of another. The emulator serves everything on one
+// port, so that an API whose endpoint the configuration does not name is where its jobs are.
+func (c *Client) ofSameWorld(api string, at *endpoint, configured string) error {
 	switch {
-	case c.emulator == c.secretsAt.plain:
+	case c.emulator == at.plain:
 		return nil
 	case !c.emulator:
-		return fmt.Errorf("the secretmanager endpoint %q is an emulator's, but those of run, iam and storage are not all: "+
-			"set all four to the emulator, or none", configured)
+		return fmt.Errorf("the %s endpoint %q is an emulator's, but those of run, iam and storage are not all: "+
+			"set all of them to the emulator, or none", api, configured)
 	case configured == "":
-		c.secretsAt = c.runAt
+		*at = c.runAt
 		return nil
 	}
-	return fmt.Errorf("the secretmanager endpoint %q is not an emulator's, but those of run, iam and storage are: "+
-		"leave it out, or set it to the emulator, too", configured)
+	return fmt.Errorf("the %s endpoint %q is not an emulator's, but those of run, iam and storage are: "+
+		"leave it out, or set it to the emulator, too", api, configured)
 }
 
 // Emulator reports whether the client talks to the emulator and not to Google Cloud.
@@ -261,6 +266,19 @@ func (c *Client) dialSecrets() (*secretmanager.Client, error) {
 		return nil, err
 	}
 	client.CallOptions = &secretmanager.CallOptions{}
+	return client, nil
+}
+
+func (c *Client) dialLogs() (*logging.Client, error) {
+	conn, err := c.dial(c.logsAt)
+	if err != nil {
+		return nil, err
+	}
+	client, err := logging.NewClient(context.Background(), option.WithGRPCConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	client.CallOptions = &logging.CallOptions{}
 	return client, nil
 }
 

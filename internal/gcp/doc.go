@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package gcp is the provider's client of Google Cloud: Cloud Run jobs, IAM service accounts, Cloud Storage buckets with their policies,
-// and the policies of secrets; never a secret's payload. It knows nothing of Terraform. Beside the emulator it is the only place that imports Google's client libraries; callers see
-// the API's own messages (runpb, adminpb, storage/v1, secretmanagerpb), never a client.
+// the policies of secrets, never a secret's payload, and log entries. It knows nothing of Terraform. Beside the emulator it is the only place that imports Google's client libraries; callers see
+// the API's own messages (runpb, adminpb, storage/v1, secretmanagerpb, loggingpb), never a client.
 //
 // Its main rules:
 //

@@ -14,6 +14,7 @@ import (
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	"cloud.google.com/go/iam/apiv1/iampb"
+	"cloud.google.com/go/logging/apiv2/loggingpb"
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/run/apiv2/runpb"
 	"cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
@@ -240,6 +241,15 @@ func (f *fakeSecrets) TestIamPermissions(ctx context.Context, r *iampb.TestIamPe
 	return reply[*iampb.TestIamPermissionsResponse](ctx, f.scripted, "TestIamPermissions", r)
 }
 
+type fakeLogs struct {
+	loggingpb.UnimplementedLoggingServiceV2Server
+	*scripted
+}
+
+func (f *fakeLogs) ListLogEntries(ctx context.Context, r *loggingpb.ListLogEntriesRequest) (*loggingpb.ListLogEntriesResponse, error) {
+	return reply[*loggingpb.ListLogEntriesResponse](ctx, f.scripted, "ListLogEntries", r)
+}
+
 // fakeCloud is a gRPC server with scripted answers, and the client that calls it.
 type fakeCloud struct {
 	*scripted
@@ -272,6 +282,7 @@ func newFakeCloudWith(t *testing.T, secure credentials.TransportCredentials, cha
 	longrunningpb.RegisterOperationsServer(server, fakeOperations{scripted: s})
 	adminpb.RegisterIAMServer(server, &fakeIAM{scripted: s})
 	secretmanagerpb.RegisterSecretManagerServiceServer(server, &fakeSecrets{scripted: s})
+	loggingpb.RegisterLoggingServiceV2Server(server, &fakeLogs{scripted: s})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	f := &fakeCloud{scripted: s, clock: newInstantClock()}
