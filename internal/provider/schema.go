@@ -88,7 +88,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 					"iam":           endpoint("the IAM API", "https://iam.googleapis.com"),
 					"storage":       endpoint("Cloud Storage", "https://storage.googleapis.com"),
 					"secretmanager": endpoint("Secret Manager, called for the policies of the secrets that a job names, never for what is in them", "https://secretmanager.googleapis.com"),
-					"logging":       endpoint("Cloud Logging, which nothing of this version calls yet", "https://logging.googleapis.com"),
+					"logging":       endpoint("Cloud Logging", "https://logging.googleapis.com"),
 				},
 			},
 		},
