@@ -73,10 +73,14 @@ func (r *Resource) ensureAccount(ctx context.Context, m *Model) (*adminpb.Servic
 func (w *work) reportAccount(err error) {
 	var foreign *foreignAccountError
 	hint := ""
-	if errors.As(err, &foreign) {
+	switch {
+	case errors.As(err, &foreign):
 		hint = foreign.hint()
-	} else if gcp.IsPermissionDenied(err) {
+	case gcp.IsPermissionDenied(err):
 		hint = "With an existing account in service_account, none is made. To make one needs the role roles/iam.serviceAccountAdmin in the project."
+	case gcp.IsAlreadyExists(err):
+		hint = fmt.Sprintf("The name is taken, and for %s no such account was to be seen, so that nobody can tell whose it is. One that was made or deleted a moment ago may still be settling: apply again in some minutes. "+
+			"Or set another service_account_id, or service_account to let the job use that account as it is.", accountSettles)
 	}
 	w.fail("service_account_id", "Cannot make the job's service account", err, hint)
 }
