@@ -11,6 +11,14 @@ import (
 	"time"
 )
 
+// What a job has that states nothing else.
+const (
+	DefaultTasks   = 1
+	DefaultRetries = 3
+	// DefaultTimeout is that of one attempt.
+	DefaultTimeout = time.Hour
+)
+
 // Exposure is the most that one execution can use. A timeout counts for each
 // attempt, and each attempt is billed in full.
 type Exposure struct {

@@ -49,6 +49,29 @@ func DalyInterval(write, mean time.Duration) (time.Duration, error) {
 	return seconds(math.Sqrt(2*d*m)*(1+math.Sqrt(x)/3+x/9) - d)
 }
 
+// Overhead returns the expected time beyond the useful work as a share of it,
+// when a checkpoint is written after each interval of work:
+//
+//	mean · e^(restore/mean) · (e^((interval+write)/mean) − 1) / interval − 1
+//
+// Interruptions are taken as exponential, and may also hit writing and
+// restoring. With a write of zero and the whole work as the interval, it is the
+// overhead of a job without checkpoints. It fails when interval or mean is not
+// positive, when another duration is negative, and where the share is too large
+// to be a number.
+func Overhead(interval, write, restore, mean time.Duration) (float64, error) {
+	if interval <= 0 || mean <= 0 || write < 0 || restore < 0 {
+		return 0, fmt.Errorf("the overhead of interval %s, write %s and restore %s at a mean time of %s between interruptions: interval and mean must be positive, the others not negative",
+			FormatDuration(interval), FormatDuration(write), FormatDuration(restore), FormatDuration(mean))
+	}
+	t, d, r, m := interval.Seconds(), write.Seconds(), restore.Seconds(), mean.Seconds()
+	share := m*math.Exp(r/m)*math.Expm1((t+d)/m)/t - 1
+	if math.IsInf(share, 0) || math.IsNaN(share) {
+		return 0, fmt.Errorf("an interval of %s is hardly ever finished when interruptions come every %s", FormatDuration(interval), FormatDuration(mean))
+	}
+	return max(share, 0), nil
+}
+
 func positive(write, mean time.Duration) error {
 	if write <= 0 {
 		return fmt.Errorf("the time to write a checkpoint is %s; it must be positive", FormatDuration(write))

@@ -12,14 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The exact theory, as an oracle: the expected wall time of work w in seconds
-// with exponential interruptions of mean m that may also hit writes (d) and
-// restores (r), when a checkpoint is written after each t of work.
-func expectedTime(w, t, d, r, m float64) float64 {
-	return m * math.Exp(r/m) * (math.Exp((t+d)/m) - 1) * w / t
-}
-
-// exactInterval minimises expectedTime over t by golden section.
+// exactInterval finds the best interval of the exact theory by golden section:
+// the least of (e^((t+d)/m) − 1) / t. All in seconds.
 func exactInterval(d, m float64) float64 {
 	ratio := (math.Sqrt(5) - 1) / 2
 	low, high := 1e-6*m, 3*m
@@ -71,8 +65,8 @@ func TestIntervalsAgainstPublishedValues(t *testing.T) {
 			t.Errorf("d=%g M=%gh: first-order waste %v, want %g", c.d, c.mHours, waste, c.waste)
 		}
 		for r, want := range map[float64]float64{0: c.overhead0, 120: c.overhead120} {
-			if got := 100 * (expectedTime(1, x, c.d, r, m) - 1); !near(got, want, 0.000051) {
-				t.Errorf("d=%g M=%gh R=%g: overhead %v, want %g", c.d, c.mHours, r, got, want)
+			if got, err := Overhead(daly, secs(c.d), secs(r), secs(m)); err != nil || !near(100*got, want, 0.000051) {
+				t.Errorf("d=%g M=%gh R=%g: overhead %v (%v), want %g", c.d, c.mHours, r, 100*got, err, want)
 			}
 		}
 	}
@@ -96,14 +90,16 @@ func TestExpectedWallTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := expectedTime(c.w*3600, interval.Seconds(), c.d, c.r, c.m*3600) / 3600; !near(got, c.want, 0.00051) {
-			t.Errorf("W=%gh M=%gh: %v, want %g", c.w, c.m, got, c.want)
+		share, err := Overhead(interval, secs(c.d), secs(c.r), secs(c.m*3600))
+		if got := c.w * (1 + share); err != nil || !near(got, c.want, 0.00051) {
+			t.Errorf("W=%gh M=%gh: %v (%v), want %g", c.w, c.m, got, err, c.want)
 		}
 	}
 	// Without checkpoints: E = M (e^(W/M) - 1), P(first try) = e^(-W/M).
 	for _, c := range []struct{ m, want, first float64 }{{168, 12.439, 0.9311}, {24, 15.569, 0.6065}, {12, 20.619, 0.3679}} {
-		if got := expectedTime(12, 12, 0, 0, c.m); !near(got, c.want, 0.00051) || !near(math.Exp(-12/c.m), c.first, 0.000051) {
-			t.Errorf("M=%gh without checkpoints: %v, want %g", c.m, got, c.want)
+		share, err := Overhead(12*time.Hour, 0, 0, secs(c.m*3600))
+		if got := 12 * (1 + share); err != nil || !near(got, c.want, 0.00051) || !near(math.Exp(-12/c.m), c.first, 0.000051) {
+			t.Errorf("M=%gh without checkpoints: %v (%v), want %g", c.m, got, err, c.want)
 		}
 	}
 }
@@ -139,6 +135,18 @@ func TestIntervalValidity(t *testing.T) {
 	}
 }
 
+func TestOverheadValidity(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ interval, write, restore, mean time.Duration }{
+		{0, 1, 1, time.Hour}, {-1, 1, 1, time.Hour}, {1, -1, 1, time.Hour}, {1, 1, -1, time.Hour}, {1, 1, 1, 0},
+		{math.MaxInt64, 0, 0, 1}, {1, 0, math.MaxInt64, 1},
+	} {
+		if got, err := Overhead(c.interval, c.write, c.restore, c.mean); err == nil {
+			t.Errorf("%+v: %v and no error", c, got)
+		}
+	}
+}
+
 func TestIntervalProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -158,6 +166,16 @@ func TestIntervalProperties(t *testing.T) {
 		}
 		if err == nil && (young < daly || young.Seconds() > 1.08*daly.Seconds()+1e-6) {
 			t.Fatalf("inside its limit Young(%s, %s) = %v is not within 8%% of Daly's %v", write, mean, young, daly)
+		}
+		// Nothing nearby is better by more than what Daly's formula leaves open.
+		best, err := Overhead(daly, write, 0, mean)
+		if err != nil {
+			t.Fatalf("Daly(%s, %s) = %v: %v", write, mean, daly, err)
+		}
+		for _, other := range []time.Duration{daly - daly/10, daly + daly/10} {
+			if share, err := Overhead(max(other, 1), write, 0, mean); err == nil && write < mean/10 && share < best*(1-1e-3)-1e-9 {
+				t.Fatalf("Daly(%s, %s) = %v has overhead %v, and %v has %v", write, mean, daly, best, other, share)
+			}
 		}
 		if write < mean/10 && write > mean/1_000_000 && !near(daly.Seconds()/exactInterval(write.Seconds(), mean.Seconds()), 1, 2e-3) {
 			t.Fatalf("Daly(%s, %s) = %v is not the optimum", write, mean, daly)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 	"time"
 )
 
@@ -14,8 +15,8 @@ import (
 type RetryInput struct {
 	// Work is the useful work in total, without checkpoints.
 	Work time.Duration
-	// Interval is the useful work between two checkpoints. It may be zero (what
-	// is lost by an interruption is then taken as nothing) when Write is zero.
+	// Interval is the useful work between two checkpoints. Zero stands for the
+	// best one, see [RetryInput.BestInterval].
 	Interval time.Duration
 	// Write is the time to write a checkpoint.
 	Write time.Duration
@@ -33,6 +34,9 @@ type RetryInput struct {
 // are an answer of no use.
 const maxInterruptions = 10_000
 
+// negligible is a chance far below the smallest distance of a probability to 1.
+const negligible = 1e-20
+
 // RequiredRetries returns a number of retries that is enough with the given
 // probability. Both an interruption and a timeout use one.
 //
@@ -43,13 +47,19 @@ const maxInterruptions = 10_000
 //	wall = work + writes + j·(interval + write + restore)
 //	retries = j + ceil(wall / (timeout − interval − write − restore)) − 1
 //
+// The bound is this project's own; it held in every simulated case.
+//
 // It fails when a number is out of range, when an attempt is not longer than
 // interval, write and restore together (no progress would survive), and when
 // interruptions come so fast that no number is enough. The result may be 0 for
 // work of an hour or two; weekly maintenance is a schedule and not a matter of
-// chance, so a plan should still allow one.
+// chance, so a plan should still allow one. It may also be above [MaxRetries].
 func RequiredRetries(in RetryInput) (int, error) {
 	if err := in.check(); err != nil {
+		return 0, err
+	}
+	in.Interval = in.BestInterval()
+	if err := in.checkProgress(); err != nil {
 		return 0, err
 	}
 	work, t, d, r := in.Work.Seconds(), in.Interval.Seconds(), in.Write.Seconds(), in.Restore.Seconds()
@@ -62,7 +72,7 @@ func RequiredRetries(in RetryInput) (int, error) {
 	for {
 		k, ok := poissonQuantile((work+float64(j)*loss)/mean, in.Probability)
 		if !ok {
-			return 0, errors.New("interruptions come faster than the work gets on; save more often or make restoring faster")
+			return 0, errors.New("interruptions come faster than the work gets on; save more often (interval) or make restoring faster (restore_time)")
 		}
 		if k <= j {
 			break
@@ -71,9 +81,38 @@ func RequiredRetries(in RetryInput) (int, error) {
 	}
 	attempts := math.Ceil((work + float64(j)*loss) / (tau - loss))
 	if attempts > maxInterruptions {
-		return 0, fmt.Errorf("more than %d attempts would be needed; write a longer task timeout", maxInterruptions)
+		return 0, fmt.Errorf("more than %d attempts would be needed; write a longer task_timeout", maxInterruptions)
 	}
 	return j + int(attempts) - 1, nil
+}
+
+// BestInterval returns the interval that counts: the one that is stated, else
+// the best one by [DalyInterval] for the time to write, at most the whole work.
+// An attempt ends after its timeout at the latest, as if it were interrupted
+// then, so that the timeout bounds the mean time. Without a time to write it is
+// zero: saving costs nothing, and an interruption loses nothing.
+func (in RetryInput) BestInterval() time.Duration {
+	if in.Interval != 0 {
+		return in.Interval
+	}
+	best, err := DalyInterval(in.Write, min(in.MeanTimeBetweenInterruptions, in.Timeout))
+	if err != nil {
+		return 0 // a duration is not positive: nothing is written, or check says so
+	}
+	return min(best, in.Work)
+}
+
+// MostWork returns the most work, in whole minutes, that a number of retries is
+// enough for when everything else is as in in; zero when there is none.
+func MostWork(retries int, in RetryInput) time.Duration {
+	enough := func(minutes int) bool {
+		in.Work = time.Duration(minutes) * time.Minute
+		need, err := RequiredRetries(in)
+		return err == nil && need <= retries
+	}
+	// More than all attempts in full is never done.
+	limit := int(min((float64(retries)+1)*in.Timeout.Minutes(), math.MaxInt64/float64(2*time.Minute)))
+	return time.Duration(sort.Search(limit, func(i int) bool { return !enough(i + 1) })) * time.Minute
 }
 
 func (in RetryInput) check() error {
@@ -82,11 +121,11 @@ func (in RetryInput) check() error {
 		value time.Duration
 		zero  bool
 	}{
-		{"the work", in.Work, false},
-		{"the interval between checkpoints", in.Interval, in.Write == 0},
-		{"the time to write a checkpoint", in.Write, true},
-		{"the time to restore", in.Restore, true},
-		{"the task timeout", in.Timeout, false},
+		{"work_time", in.Work, false},
+		{"interval", in.Interval, true},
+		{"write_time", in.Write, true},
+		{"restore_time", in.Restore, true},
+		{"task_timeout", in.Timeout, false},
 		{"the mean time between interruptions", in.MeanTimeBetweenInterruptions, false},
 	} {
 		if d.value < 0 || d.value == 0 && !d.zero {
@@ -96,12 +135,18 @@ func (in RetryInput) check() error {
 	if !(in.Probability > 0 && in.Probability < 1) {
 		return fmt.Errorf("the probability is %g; it must lie between 0 and 1", in.Probability)
 	}
-	// In seconds: the sum of three durations may overflow one.
-	if loss := in.Interval.Seconds() + in.Write.Seconds() + in.Restore.Seconds(); loss >= in.Timeout.Seconds() {
-		return fmt.Errorf("interval (%s), write and restore take %s together and an attempt has %s: no progress would survive; save more often or write a longer task timeout",
-			roughly(in.Interval.Seconds()), roughly(loss), FormatDuration(in.Timeout))
-	}
 	return nil
+}
+
+// checkProgress refuses an attempt in which no progress would survive.
+func (in RetryInput) checkProgress() error {
+	// In seconds: the sum of three durations may overflow one.
+	loss := in.Interval.Seconds() + in.Write.Seconds() + in.Restore.Seconds()
+	if loss < in.Timeout.Seconds() {
+		return nil
+	}
+	return fmt.Errorf("interval (%s), write_time (%s) and restore_time (%s) take %s together, and an attempt has %s (task_timeout): no progress would survive; write a shorter interval or a longer task_timeout",
+		roughly(in.Interval.Seconds()), roughly(in.Write.Seconds()), roughly(in.Restore.Seconds()), roughly(loss), FormatDuration(in.Timeout))
 }
 
 // roughly writes a number of seconds for a person, to the minute where there are
@@ -128,7 +173,9 @@ func poissonQuantile(mu, p float64) (k int, ok bool) {
 			term += math.Log(mu) - math.Log(float64(k))
 		}
 		sum += math.Exp(term)
-		if sum >= p {
+		// For p next to 1 the rounded sum may never get there; the rest of the
+		// terms is then nothing.
+		if sum >= p || float64(k) > mu && math.Exp(term) < negligible {
 			return k, true
 		}
 	}

@@ -98,9 +98,13 @@ func TestRequiredRetriesLimits(t *testing.T) {
 		want string // part of the error; empty for none
 	}{
 		{"good", good, ""},
-		{"no work", with(func(in *RetryInput) { in.Work = 0 }), "the work is 0s"},
-		{"negative write", with(func(in *RetryInput) { in.Write = -1 }), "the time to write a checkpoint is -1ns"},
-		{"no interval but writes", with(func(in *RetryInput) { in.Interval = 0 }), "the interval between checkpoints is 0s"},
+		{"no work", with(func(in *RetryInput) { in.Work = 0 }), "work_time is 0s"},
+		{"negative write", with(func(in *RetryInput) { in.Write = -1 }), "write_time is -1ns"},
+		{"negative interval", with(func(in *RetryInput) { in.Interval = -1 }), "interval is -1ns"},
+		{"no interval but writes", with(func(in *RetryInput) { in.Interval = 0 }), ""},
+		{"no interval and slow writes", with(func(in *RetryInput) { in.Work, in.Interval, in.Write = 30*time.Hour, 0, 50*time.Minute }), "interval (48m), write_time (50m) and restore_time (1m) take 1h39m together"},
+		{"no mean time", with(func(in *RetryInput) { in.MeanTimeBetweenInterruptions = 0 }), "the mean time between interruptions is 0s"},
+		{"no timeout", with(func(in *RetryInput) { in.Timeout = 0 }), "task_timeout is 0s"},
 		{"nothing known of checkpoints", with(func(in *RetryInput) { in.Interval, in.Write, in.Restore = 0, 0, 0 }), ""},
 		{"probability one", with(func(in *RetryInput) { in.Probability = 1 }), "the probability is 1"},
 		{"probability not a number", with(func(in *RetryInput) { in.Probability = math.NaN() }), "the probability is NaN"},
@@ -119,10 +123,74 @@ func TestRequiredRetriesLimits(t *testing.T) {
 			t.Errorf("%s: %d, %v; want an error with %q", c.name, got, err, c.want)
 		}
 	}
+	// Next to certainty there is still an answer.
+	sure := with(func(in *RetryInput) { in.Probability = math.Nextafter(1, 0) })
+	if got, err := RequiredRetries(sure); err != nil || got < 5 || got > 12 {
+		t.Errorf("next to certainty: %d, %v", got, err)
+	}
 	// Work that is nearly never hit needs none.
 	in := with(func(in *RetryInput) { in.Work, in.Timeout = time.Minute, 12*time.Hour })
 	if got, err := RequiredRetries(in); err != nil || got != 0 {
 		t.Errorf("one minute of work: %d, %v; want 0", got, err)
+	}
+}
+
+// An interval that is not stated is the best one.
+func TestBestInterval(t *testing.T) {
+	t.Parallel()
+	h := time.Hour
+	for _, c := range []struct {
+		name string
+		in   RetryInput
+		want time.Duration // to the second
+	}{
+		{"as stated", RetryInput{Work: h, Interval: 7 * time.Minute, Write: time.Minute, Timeout: h, MeanTimeBetweenInterruptions: 168 * h}, 7 * time.Minute},
+		{"nothing to write", RetryInput{Work: h, Timeout: h, MeanTimeBetweenInterruptions: 168 * h}, 0},
+		{"for rare timeouts", RetryInput{Work: 400 * h, Write: time.Minute, Timeout: 168 * h, MeanTimeBetweenInterruptions: 168 * h}, 8479 * time.Second},
+		{"for a timeout of 12 hours", RetryInput{Work: 48 * h, Write: time.Minute, Timeout: 12 * h, MeanTimeBetweenInterruptions: 168 * h}, 2237 * time.Second},
+		{"for many interruptions", RetryInput{Work: 48 * h, Write: time.Minute, Timeout: 12 * h, MeanTimeBetweenInterruptions: 3 * h}, 1099 * time.Second},
+		{"for little work", RetryInput{Work: time.Minute, Write: time.Minute, Timeout: 12 * h, MeanTimeBetweenInterruptions: 168 * h}, time.Minute},
+	} {
+		if got := c.in.BestInterval().Round(time.Second); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		c.in.Probability = 0.99
+		stated := c.in
+		stated.Interval = c.in.BestInterval()
+		left, errLeft := RequiredRetries(c.in)
+		said, errSaid := RequiredRetries(stated)
+		if left != said || errLeft != nil || errSaid != nil {
+			t.Errorf("%s: %d (%v) retries, and %d (%v) with the interval stated", c.name, left, errLeft, said, errSaid)
+		}
+	}
+}
+
+func TestMostWork(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		span := func(name string, low, high time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(int64(low), int64(high)).Draw(t, name))
+		}
+		in := RetryInput{
+			Interval: span("interval", 0, 10*time.Hour), Write: span("write", 0, time.Hour), Restore: span("restore", 0, time.Hour),
+			Timeout: span("timeout", time.Second, 168*time.Hour), MeanTimeBetweenInterruptions: span("mean", time.Minute, 10_000*time.Hour),
+			Probability: rapid.Float64Range(0.5, 0.9999).Draw(t, "p"),
+		}
+		retries := rapid.IntRange(0, 20).Draw(t, "retries")
+		most := MostWork(retries, in)
+		if most > 0 {
+			in.Work = most
+			if need, err := RequiredRetries(in); err != nil || need > retries {
+				t.Fatalf("%d retries are enough for %s, and that needs %d (%v)", retries, most, need, err)
+			}
+		}
+		in.Work = most + time.Minute
+		if need, err := RequiredRetries(in); err == nil && need <= retries {
+			t.Fatalf("%d retries are enough for %s at most, and a minute more needs %d", retries, most, need)
+		}
+	})
+	if got := MostWork(10, RetryInput{}); got != 0 {
+		t.Errorf("most work of nothing: %s", got)
 	}
 }
 

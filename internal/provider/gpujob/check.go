@@ -132,20 +132,13 @@ func (c *planCheck) budget() bool {
 	if c.plan.MaxRetries.IsUnknown() || c.plan.TaskTimeout.IsUnknown() || unchanged && !c.changed(maxRetries, taskTimeout) {
 		return false
 	}
-	// Missing times count as nothing, a missing interval as the best one.
+	// Missing times count as nothing, and a missing interval as the best one: the
+	// function required_retries takes them alike.
 	in := resilience.RetryInput{Timeout: c.plan.timeout(), MeanTimeBetweenInterruptions: resilience.MaintenanceInterval, Probability: resilience.PlanProbability}
 	in.Work, _ = cp.WorkTime.Duration()
 	in.Write, _ = cp.WriteTime.Duration()
 	in.Restore, _ = cp.RestoreTime.Duration()
 	in.Interval, _ = cp.Interval.Duration()
-	if in.Interval == 0 && in.Write > 0 {
-		// An attempt ends after its timeout at the latest, as if it were interrupted then.
-		best, err := resilience.DalyInterval(in.Write, min(in.MeanTimeBetweenInterruptions, in.Timeout))
-		if err != nil {
-			return false
-		}
-		in.Interval = min(best, in.Work)
-	}
 	findings := resilience.CheckRetryBudget(c.plan.MaxRetries.ValueInt64(), in)
 	c.report(findings)
 	return len(findings) > 0

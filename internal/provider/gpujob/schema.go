@@ -29,9 +29,9 @@ import (
 // none there.
 const (
 	defaultGPUType    = resilience.DefaultGPU
-	defaultTasks      = 1
+	defaultTasks      = resilience.DefaultTasks
 	defaultTimeout    = "1h"
-	defaultRetries    = 3
+	defaultRetries    = resilience.DefaultRetries
 	defaultMountPath  = "/checkpoints"
 	defaultRole       = "roles/storage.objectUser"
 	checkpointVolume  = "checkpoint"
