@@ -10,17 +10,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
 )
 
-// isJob checks the form only: the parts that a short form leaves out come from
-// the provider, which a validator does not know.
-var isJob = value.Parses("the name of a job, or its full name projects/P/locations/L/jobs/J", "Invalid job", func(s string) error {
-	_, err := resourcename.ParseJob(s, resourcename.Defaults{Project: "project", Location: "location"})
-	return err
-})
+var isJob = value.IsJob()
 
 var isEnvName = value.Parses("the name of an environment variable that is not reserved", "Invalid environment variable", resilience.CheckEnvName)
 

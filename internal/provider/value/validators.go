@@ -106,6 +106,15 @@ func IsLocation() validator.String {
 	return parses{"a location such as \"us-central1\"", "Invalid location", resourcename.CheckLocation}
 }
 
+// IsJob accepts the name of a job in every form. The parts that a short form
+// leaves out come from the provider, which a validator does not know.
+func IsJob() validator.String {
+	return parses{"the name of a job, or its full name projects/P/locations/L/jobs/J", "Invalid job", func(s string) error {
+		_, err := resourcename.ParseJob(s, resourcename.Defaults{Project: "project", Location: "location"})
+		return err
+	}}
+}
+
 // Parses accepts what check has no error for. The error's text is the message,
 // which begins with the quoted value: one rule, written once, for validators
 // and for the code that uses the value.
