@@ -210,3 +210,58 @@ func TestUpdatePreconditions(t *testing.T) {
 		})
 	}
 }
+
+// Each step of emptying a bucket stands for itself: a list that is denied keeps no other from being gone through, and is told with the
+// permission that is missing. A bucket in which that list had nothing to show is gone all the same (case 89).
+func TestForceDestroyStepsAreIndependent(t *testing.T) {
+	t.Parallel()
+	const deleteFolder, deleteManaged = "storage.folders.delete", "storage.managedFolders.delete"
+	for step, c := range map[string]struct {
+		denied           string
+		objects, folders bool // are there any
+		deleted          []string
+		gone             bool
+	}{
+		"objects":                    {"storage.objects.list", true, true, []string{deleteFolder}, false},
+		"objects, and there is none": {"storage.objects.list", false, true, []string{deleteFolder}, true},
+		"folders":                    {"storage.folders.list", true, true, []string{acctest.DeleteObject}, false},
+		"managed folders":            {"storage.managedFolders.list", true, true, []string{acctest.DeleteObject, deleteFolder}, true},
+	} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			e := acctest.Emulator(t)
+			s := newServer(t, e)
+			const name = "ckpt-steps"
+			l := s.apply(s.none(), s.config(attrs{"name": name, "force_destroy": true}))
+			if c.objects {
+				upload(t, e, name, "step-1", "x")
+			}
+			if c.folders {
+				makeFolder(t, e, name, "empty/")
+			}
+			h := e.Faults().Add(faults.Fault{Method: c.denied, Times: -1, Status: status.New(codes.PermissionDenied, "no "+c.denied)})
+			calls := acctest.Since(e)
+			l, text := s.destroy(l)
+			for _, method := range c.deleted {
+				if calls.Count(method) == 0 {
+					t.Errorf("%s was not tried: %v", method, calls.Writes())
+				}
+			}
+			if calls.Count(deleteManaged) > 0 {
+				t.Error("a managed folder was deleted, and there is none")
+			}
+			if e.Storage().Exists(name) == c.gone || (text == "") != c.gone {
+				t.Errorf("the bucket is there: %t, and the error is %q", e.Storage().Exists(name), text)
+			}
+			if !c.gone {
+				if !strings.Contains(text, "no "+c.denied) || !strings.Contains(text, "Destroy again to go on") {
+					t.Errorf("the error is %q", text)
+				}
+				h.Remove()
+				if _, text := s.destroy(l); text != "" || e.Storage().Exists(name) {
+					t.Errorf("the next destroy: %q", text)
+				}
+			}
+		})
+	}
+}
