@@ -15,6 +15,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/checkpointbucket"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/functions"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 )
@@ -95,4 +96,10 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 }
 
 // Functions lists the functions.
-func (p *Provider) Functions(context.Context) []func() function.Function { return nil }
+func (p *Provider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{
+		functions.NewCheckpointInterval,
+		functions.NewRequiredRetries,
+		functions.NewExposure,
+	}
+}
