@@ -14,6 +14,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/checkpointbucket"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/checkpoints"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/functions"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
@@ -91,6 +92,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 // DataSources lists the data sources.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
+		checkpoints.NewDataSource,
 		execution.NewDataSource,
 	}
 }
