@@ -229,9 +229,10 @@ func (p *parser) joined(path []string, op string) (predicate, error) {
 	return f, err
 }
 
-// function knows log_id; the others of the language are refused.
+// function knows log_id, whose name may be written in capitals as well; the
+// others of the language are refused.
 func (p *parser) function(name string) (predicate, error) {
-	if name != "log_id" {
+	if !strings.EqualFold(name, "log_id") {
 		return nil, fmt.Errorf("the emulator does not know the function %s()", name)
 	}
 	p.take("(")

@@ -18,6 +18,7 @@ var roles = map[string]string{
 	"storage.objects.list": "roles/storage.objectViewer", "storage.objects.delete": "roles/storage.objectUser",
 	"storage.folders.list": "roles/storage.objectViewer", "storage.folders.delete": "roles/storage.objectUser",
 	"storage.managedFolders.list": "roles/storage.objectViewer", "storage.managedFolders.delete": "roles/storage.objectUser",
+	"logging.logEntries.list":   "roles/logging.viewer",
 	"secretmanager.secrets.get": "roles/secretmanager.viewer", "secretmanager.secrets.getIamPolicy": "roles/secretmanager.admin", "secretmanager.secrets.setIamPolicy": "roles/secretmanager.admin",
 }
 
