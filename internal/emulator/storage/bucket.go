@@ -38,13 +38,15 @@ type bucket struct {
 	bucketRecord
 
 	// dir is the bucket's own folder: no path of an object leads out of it.
-	dir     *os.Root
-	objects objects
-	folders map[string]*folderRecord
-	managed map[string]*managedRecord
-	// folderNames are the sorted names of the folders, nil when out of date.
-	folderNames []string
-	renames     []renameOperation
+	dir         *os.Root
+	objects     objects
+	folders     map[string]*folderRecord
+	managed     map[string]*managedRecord
+	folderNames sortedNames
+	// ghosts are the directories that stand for nothing, with their inodes.
+	ghosts     map[string]uint64
+	ghostNames sortedNames
+	renames    []renameOperation
 }
 
 // bucketRecord is what the store keeps of a bucket.
@@ -313,12 +315,12 @@ func (c *call) deleteBucket() error {
 	}
 	// The record goes last: a delete that is broken off can be repeated.
 	var errs []error
-	for _, kind := range []string{"objects", "folders", "managedFolders"} {
+	for _, kind := range []string{"objects", "folders", "managedFolders", "ghosts"} {
 		for _, key := range b.s.store.Keys("storage/" + kind + "/" + b.name + "/") {
 			errs = append(errs, b.s.store.Delete(key))
 		}
 	}
-	errs = append(errs, b.s.store.Delete(b.ghostKey()), b.s.root.RemoveAll(bucketsFolder+"/"+b.name), b.s.store.Delete(bucketKey(b.name)))
+	errs = append(errs, b.s.root.RemoveAll(bucketsFolder+"/"+b.name), b.s.store.Delete(bucketKey(b.name)))
 	if err := errors.Join(errs...); err != nil {
 		return internal(err)
 	}

@@ -43,6 +43,7 @@ func (c *call) insertBucket() error {
 	now := c.s.clock.Now().UTC()
 	b := &bucket{s: c.s, name: name, folders: map[string]*folderRecord{}, managed: map[string]*managedRecord{}}
 	b.objects.init()
+	b.ghosts = map[string]uint64{}
 	b.bucketRecord = bucketRecord{
 		Project: project, Generation: now.UnixNano(), Metageneration: 1, Created: now, Updated: now,
 		Resource: map[string]any{

@@ -4,9 +4,9 @@
 package storage
 
 import (
+	"errors"
 	"io/fs"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,44 +31,33 @@ func (b *bucket) folderKey(name string) string {
 
 func (b *bucket) saveFolder(f *folderRecord) error {
 	b.folders[f.Name] = f
-	b.folderNames = nil
+	b.folderNames.add(f.Name)
 	return b.s.saveRecord(b.folderKey(f.Name), f)
 }
 
 func (b *bucket) forgetFolder(name string) error {
 	delete(b.folders, name)
-	b.folderNames = nil
+	b.folderNames.remove(name)
 	return b.s.store.Delete(b.folderKey(name))
-}
-
-// sortedFolders returns the names in order.
-func (b *bucket) sortedFolders() []string {
-	if b.folderNames == nil {
-		for name := range b.folders {
-			b.folderNames = append(b.folderNames, name)
-		}
-		slices.Sort(b.folderNames)
-	}
-	return b.folderNames
 }
 
 // folderFrom returns the first folder from a name on, empty when none is left.
 func (b *bucket) folderFrom(from string) string {
-	names := b.sortedFolders()
-	if i, _ := slices.BinarySearch(names, from); i < len(names) {
-		return names[i]
+	if i := b.folderNames.at(from); i < len(b.folderNames) {
+		return b.folderNames[i]
 	}
 	return ""
 }
 
 func (b *bucket) loadFolders() error {
-	b.folders, b.managed = map[string]*folderRecord{}, map[string]*managedRecord{}
+	b.folders, b.managed, b.folderNames = map[string]*folderRecord{}, map[string]*managedRecord{}, nil
 	for _, key := range b.s.store.Keys("storage/folders/" + b.name + "/") {
 		f := &folderRecord{}
 		if err := b.s.loadRecord(key, f); err != nil {
 			return err
 		}
 		b.folders[f.Name] = f
+		b.folderNames.add(f.Name)
 	}
 	for _, key := range b.s.store.Keys("storage/managedFolders/" + b.name + "/") {
 		m := &managedRecord{}
@@ -94,7 +83,7 @@ func (b *bucket) lookFolder(name string, fi fs.FileInfo) error {
 	case !present && f != nil && f.OnDisk:
 		return b.forgetFolder(name)
 	case !present:
-		delete(b.objects.ghosts, name)
+		return b.unmark(name)
 	}
 	return nil
 }
@@ -116,8 +105,7 @@ func (b *bucket) makeFolders(name string) error {
 	now := b.s.clock.Now().UTC()
 	for _, folder := range missing {
 		f := &folderRecord{Name: folder, Metageneration: 1, Created: now, Updated: now, OnDisk: all || b.makeDirectory(folder)}
-		delete(b.objects.ghosts, folder)
-		if err := b.saveFolder(f); err != nil {
+		if err := errors.Join(b.unmark(folder), b.saveFolder(f)); err != nil {
 			return err
 		}
 	}
@@ -267,7 +255,7 @@ func (c *call) listFolders() error {
 	if err := b.syncAll(); err != nil {
 		return internal(err)
 	}
-	return c.listNamed("storage#folders", b.sortedFolders(), func(name string) (map[string]any, bool) {
+	return c.listNamed("storage#folders", b.folderNames, func(name string) (map[string]any, bool) {
 		inner := strings.TrimPrefix(name, prefix)
 		if delimiter != "" && strings.Contains(strings.TrimSuffix(inner, "/"), "/") {
 			return nil, false
@@ -343,9 +331,6 @@ func (c *call) deleteFolder() error {
 func (b *bucket) removeFolder(f *folderRecord) error {
 	if f.OnDisk {
 		if err := b.haunt(f.Name); err != nil {
-			return err
-		}
-		if err := b.saveGhosts(); err != nil {
 			return err
 		}
 	}

@@ -67,18 +67,14 @@ func (v *versions) none() bool { return v.live == nil && len(v.noncurrent) == 0 
 
 // objects is the index of a bucket.
 type objects struct {
-	names  []string // sorted
+	names  sortedNames
 	byName map[string]*versions
-	// ghosts are directories that no object or folder stands for: they were
-	// made on the way to an object's file. The value is the inode.
-	ghosts map[string]uint64
 	// holding counts what keeps a bucket from being empty.
 	holding int
 }
 
 func (o *objects) init() {
 	o.byName = map[string]*versions{}
-	o.ghosts = map[string]uint64{}
 }
 
 func (o *objects) live(name string) *objectRecord {
@@ -89,10 +85,7 @@ func (o *objects) live(name string) *objectRecord {
 }
 
 // at returns the place of the first name that is not before the given one.
-func (o *objects) at(name string) int {
-	i, _ := slices.BinarySearch(o.names, name)
-	return i
-}
+func (o *objects) at(name string) int { return o.names.at(name) }
 
 // add puts a record where its state says.
 func (o *objects) add(r *objectRecord) {
@@ -100,8 +93,7 @@ func (o *objects) add(r *objectRecord) {
 	if v == nil {
 		v = &versions{}
 		o.byName[r.Name] = v
-		i := o.at(r.Name)
-		o.names = slices.Insert(o.names, i, r.Name)
+		o.names.add(r.Name)
 	}
 	byGeneration := func(a, b *objectRecord) int { return cmp.Compare(a.Generation, b.Generation) }
 	switch {
@@ -137,8 +129,7 @@ func (o *objects) remove(r *objectRecord) {
 	}
 	if v.none() {
 		delete(o.byName, r.Name)
-		i := o.at(r.Name)
-		o.names = slices.Delete(o.names, i, i+1)
+		o.names.remove(r.Name)
 	}
 }
 
@@ -164,15 +155,8 @@ func (b *bucket) loadObjects() error {
 		b.objects.add(r)
 		b.s.ticks.seen(r.Generation)
 	}
-	if _, ok := b.s.store.Get(b.ghostKey()); ok {
-		return b.s.loadRecord(b.ghostKey(), &b.objects.ghosts)
-	}
-	return nil
+	return b.loadGhosts()
 }
-
-func (b *bucket) ghostKey() string { return "storage/ghosts/" + b.name }
-
-func (b *bucket) saveGhosts() error { return b.s.saveRecord(b.ghostKey(), b.objects.ghosts) }
 
 // retains reports whether what is overwritten or deleted is kept.
 func (b *bucket) retains() bool { return b.versioned() || b.softDelete() > 0 }

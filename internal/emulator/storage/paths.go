@@ -152,7 +152,7 @@ func (b *bucket) makeDirectories(live string) error {
 			_ = at.Close()
 		}
 	}()
-	name, haunted := "", false
+	name := ""
 	for i, segment := range strings.Split(live, "/") {
 		made := at.Mkdir(segment, 0o755)
 		if made != nil && !errors.Is(made, fs.ErrExist) {
@@ -168,8 +168,9 @@ func (b *bucket) makeDirectories(live string) error {
 		if i > 0 {
 			name += segment + "/"
 			if made == nil && !b.hierarchical() {
-				b.objects.ghosts[name] = inode(fi)
-				haunted = true
+				if err := b.mark(name, fi); err != nil {
+					return err
+				}
 			}
 		}
 		next, err := at.OpenRoot(segment)
@@ -181,32 +182,7 @@ func (b *bucket) makeDirectories(live string) error {
 		}
 		at = next
 	}
-	if haunted {
-		return b.saveGhosts()
-	}
 	return nil
-}
-
-// haunt marks the directory of a name as one that stands for nothing. The
-// caller saves the ghosts.
-func (b *bucket) haunt(name string) error {
-	live, ok := livePath(name)
-	if !ok {
-		return nil
-	}
-	fi, err := b.dir.Lstat(live)
-	if err != nil || !fi.IsDir() {
-		return nil //nolint:nilerr // it is gone: nothing to mark
-	}
-	b.objects.ghosts[name] = inode(fi)
-	return nil
-}
-
-// isGhost reports whether a directory stands for nothing, and is the one that
-// was marked: one that a task made anew is not.
-func (b *bucket) isGhost(name string, fi fs.FileInfo) bool {
-	mark, ok := b.objects.ghosts[name]
-	return ok && mark == inode(fi)
 }
 
 // probeFolding finds out whether the file system holds names that differ in

@@ -61,9 +61,8 @@ func (b *bucket) settleOnce(r *objectRecord) error {
 		if err := b.makeDirectories(live); err != nil {
 			return err
 		}
-		delete(b.objects.ghosts, r.Name)
 		r.Directory = true
-		return b.saveGhosts()
+		return b.unmark(r.Name)
 	}
 	if err := b.makeDirectories(path.Dir(live)); err != nil {
 		return err
@@ -119,10 +118,7 @@ func (b *bucket) unplace(r *objectRecord) error {
 	case !ok:
 		return nil
 	case r.Directory:
-		if err := b.haunt(r.Name); err != nil {
-			return err
-		}
-		return b.saveGhosts()
+		return b.haunt(r.Name)
 	case r.File == nil:
 		return nil
 	}

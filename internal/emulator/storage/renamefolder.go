@@ -150,7 +150,7 @@ func (b *bucket) moveTree(source, target string) error {
 			return err
 		}
 	}
-	for _, name := range slices.Clone(b.sortedFolders()) {
+	for _, name := range slices.Clone(b.folderNames) {
 		inner, ok := strings.CutPrefix(name, source)
 		if !ok {
 			continue
@@ -181,8 +181,7 @@ func (b *bucket) moveDirectory(source, target string) (bool, error) {
 		}
 		// An empty directory that stands for nothing is not in the way.
 		if err := b.dir.Remove(to); err == nil || errors.Is(err, fs.ErrNotExist) {
-			delete(b.objects.ghosts, target)
-			return true, b.dir.Rename(from, to)
+			return true, errors.Join(b.unmark(target), b.dir.Rename(from, to))
 		}
 	}
 	for _, name := range b.objects.names[b.objects.at(source):] {

@@ -67,7 +67,7 @@ func (b *bucket) meet(name string, fi fs.FileInfo) error {
 		case !present && r != nil && r.Directory:
 			return b.retire(r, b.s.clock.Now().UTC())
 		case !present:
-			delete(b.objects.ghosts, name)
+			return b.unmark(name)
 		}
 		return nil
 	}
@@ -187,10 +187,6 @@ func (b *bucket) sync(from, prefix string, limit int) (upTo string, more bool, e
 	if w.more {
 		upTo = w.names[len(w.names)-1] + "\x00"
 	}
-	inRange := func(name string) bool {
-		return name >= from && strings.HasPrefix(name, prefix) && (!w.more || name < upTo)
-	}
-	ghosts := len(b.objects.ghosts)
 	for i, name := range w.names {
 		if _, ok := livePath(name); !ok {
 			continue // no object of this name is looked for on disk
@@ -205,31 +201,26 @@ func (b *bucket) sync(from, prefix string, limit int) (upTo string, more bool, e
 		}
 	}
 	// What has a file by the index and none on disk was removed.
-	var gone []string
-	for _, name := range b.objects.names[b.objects.at(from):] {
-		if r := b.objects.live(name); r != nil && r.onDisk() && inRange(name) {
-			if _, there := slices.BinarySearch(w.names, name); !there {
-				gone = append(gone, name)
+	missing := func(name string) bool {
+		_, there := slices.BinarySearch(w.names, name)
+		return !there
+	}
+	for _, name := range b.objects.names.within(from, prefix, upTo) {
+		if r := b.objects.live(name); r != nil && r.onDisk() && missing(name) {
+			if err := b.meet(name, nil); err != nil {
+				return "", false, err
 			}
 		}
 	}
-	for _, name := range gone {
-		if err := b.meet(name, nil); err != nil {
-			return "", false, err
+	for _, name := range b.ghostNames.within(from, prefix, upTo) {
+		if missing(name) {
+			if err := b.unmark(name); err != nil {
+				return "", false, err
+			}
 		}
 	}
-	for name := range b.objects.ghosts {
-		if _, there := slices.BinarySearch(w.names, name); !there && inRange(name) {
-			delete(b.objects.ghosts, name)
-		}
-	}
-	if ghosts != len(b.objects.ghosts) {
-		if err := b.saveGhosts(); err != nil {
-			return "", false, err
-		}
-	}
-	for name, f := range b.folders {
-		if _, there := slices.BinarySearch(w.names, name); !there && inRange(name) && f.OnDisk {
+	for _, name := range b.folderNames.within(from, prefix, upTo) {
+		if f := b.folders[name]; f != nil && f.OnDisk && missing(name) {
 			if err := b.lookFolder(name, nil); err != nil {
 				return "", false, err
 			}
@@ -258,7 +249,7 @@ func (w *walk) directory(parent *os.Root, base, name string) error {
 		return ignoreGone(err)
 	}
 	defer func() { _ = at.Close() }()
-	keys, err := entriesOf(at, name)
+	keys, err := w.entries(at, name)
 	if err != nil {
 		return ignoreGone(err)
 	}
@@ -290,6 +281,23 @@ func (w *walk) directory(parent *os.Root, base, name string) error {
 		}
 	}
 	return nil
+}
+
+// entries are those of a directory that the walk is about. Where the prefix
+// leads through it, only one is: the others, however many, are not read.
+func (w *walk) entries(at *os.Root, name string) ([]string, error) {
+	bare, _, inside := strings.Cut(strings.TrimPrefix(w.prefix, name), "/")
+	if !inside || !strings.HasPrefix(w.prefix, name) || w.b.s.namesFold {
+		return entriesOf(at, name)
+	}
+	if _, ok := livePath(name + bare + "/"); !ok {
+		return nil, nil
+	}
+	fi, err := at.Lstat(bare)
+	if err != nil || !fi.IsDir() {
+		return nil, err
+	}
+	return []string{bare + "/"}, nil
 }
 
 // entriesOf reads a directory in the order of the objects' names, in which
