@@ -197,29 +197,50 @@ func (c *Client) deleteManagedFolders(ctx context.Context, bucket string) error 
 	})
 }
 
-// emptyFolders deletes folders, the deepest of a page first. Lists name a parent before its children, and a parent whose children are on a
-// later page is refused; so the whole list is gone through again for as long as that deletes anything. Memory is one page.
+// emptyFolders deletes folders, the deepest first. Lists are in the order of the names, so that all that is in a folder follows it directly:
+// those that the next page may go on in wait for it, and nothing is asked to go before what is in it. Memory is one page, and one folder of
+// each depth. When somebody makes folders meanwhile, or objects, those that hold them are refused; the whole list, of what is left, is gone
+// through again for as long as that deletes anything.
 func emptyFolders(ctx context.Context, kind folderKind) error {
 	for {
-		// A refusal may be for want of a later page: the next round has it, and none ends this one.
-		failures := firstErrors{patient: true}
+		failures := firstErrors{ofFolders: true}
+		var waiting []string
 		progress, token := false, ""
 		for {
 			names, next, err := kind.list(ctx, token)
 			if err != nil {
 				return errors.Join(failures.join(), err)
 			}
-			for _, level := range levels(names) {
+			var now []string
+			now, waiting = apartFromLast(append(waiting, names...), next != "")
+			for _, level := range levels(now) {
 				progress = deleteAll(ctx, level, &failures, func(name string) error { return kind.delete(ctx, name) }) > 0 || progress
 			}
-			if token = next; token == "" || ctx.Err() != nil {
+			if token = next; token == "" || failures.full() || ctx.Err() != nil {
 				break
 			}
 		}
-		if !progress || len(failures.errs) == 0 || ctx.Err() != nil {
+		if !progress || !failures.onlyNotEmpty() || ctx.Err() != nil {
 			return failures.join()
 		}
 	}
+}
+
+// apartFromLast divides the folders of a list so far into those whose content it has in full, and those in which the last one is, which may
+// go on if there is more.
+func apartFromLast(names []string, more bool) (whole, open []string) {
+	if !more || len(names) == 0 {
+		return names, nil
+	}
+	last := names[len(names)-1]
+	for _, name := range names {
+		if strings.HasPrefix(last, name) {
+			open = append(open, name)
+		} else {
+			whole = append(whole, name)
+		}
+	}
+	return whole, open
 }
 
 // levels are the folders of one depth each, the deepest first.
@@ -241,15 +262,19 @@ const maxErrors = 5
 
 // firstErrors keeps the first few errors of many.
 type firstErrors struct {
-	patient bool // never full
+	ofFolders bool
 
-	mu   sync.Mutex
-	errs []error
+	mu    sync.Mutex
+	errs  []error
+	grave int // how many, but those of folders that are not empty
 }
 
 func (f *firstErrors) add(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.ofFolders || !hasCode(err, codes.FailedPrecondition) {
+		f.grave++
+	}
 	if len(f.errs) < maxErrors {
 		f.errs = append(f.errs, err)
 	}
@@ -273,10 +298,19 @@ func (f *firstErrors) only(cause error) {
 	}
 }
 
+// full reports whether too much has failed to go on. That a folder is not empty does not count: one object that is left keeps all folders
+// above it, and the others can go.
 func (f *firstErrors) full() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.errs) >= maxErrors && !f.patient
+	return f.grave >= maxErrors
+}
+
+// onlyNotEmpty reports whether there were failures, and all were that a folder is not empty.
+func (f *firstErrors) onlyNotEmpty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.errs) > 0 && f.grave == 0
 }
 
 func (f *firstErrors) join() error {
