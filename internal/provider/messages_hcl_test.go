@@ -34,6 +34,8 @@ type written struct {
 	provider        map[string]cty.Value
 	resources, data []writtenBlock
 	imports         []map[string]cty.Value
+	outputs         int
+	said            []*tfprotov6.Diagnostic // of the outputs
 }
 
 // writtenBlock is a resource or a data source.
@@ -73,6 +75,11 @@ func parseConfig(t testing.TB, text string) written {
 	var w written
 	for _, b := range body.Blocks {
 		all := map[string]cty.Value{}
+		if b.Type == "output" {
+			w.outputs++
+			w.said = append(w.said, output(t, b.Body.Attributes["value"].Expr)...)
+			continue
+		}
 		for name, a := range b.Body.Attributes {
 			if b.Type == "import" && name == "to" {
 				traversal, diags := hcl.AbsTraversalForExpr(a.Expr)
