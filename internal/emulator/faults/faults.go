@@ -53,6 +53,8 @@ type OperationFault struct {
 	Status *status.Status
 	// NoResponse ends it done, with neither response nor error.
 	NoResponse bool
+	// Unready ends it well, and leaves the job not ready for this reason.
+	Unready *status.Status
 	// Never leaves it open for ever.
 	Never bool
 	// Delay is added to the service's own.

@@ -24,6 +24,11 @@ type Behaviour struct {
 	// client_version alone raise the generation.
 	MetadataRaisesGeneration bool
 
+	// EqualUpdateKeepsReady leaves the Ready condition as it is, failed or not,
+	// after an update that does not raise the generation, instead of setting the
+	// job up again.
+	EqualUpdateKeepsReady bool
+
 	// GPULimits is what the server fills in for a GPU job without limits.
 	GPULimits GPULimits
 	// GPURegionsOpen accepts GPU types in regions where the documentation does

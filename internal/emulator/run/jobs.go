@@ -198,6 +198,9 @@ func (s *Service) UpdateJob(ctx context.Context, req *runpb.UpdateJobRequest) (*
 	t := s.stamp()
 	job.UpdateTime = timestamp(t)
 	job.Etag = etagOf(job.GetName(), t)
+	if s.o.Behaviour.EqualUpdateKeepsReady && job.GetGeneration() == old.GetGeneration() && !old.GetReconciling() {
+		return s.keep(ctx, n, job)
+	}
 	job.Reconciling = true
 	job.TerminalCondition = pendingReady(t)
 	return s.apply(ctx, n, job, token, "UpdateJob")

@@ -111,17 +111,41 @@ func (s *Service) finishApply(op *operations.Operation, n jobName, applied *runp
 		}
 		if s.applying[n] == op.Name() {
 			delete(s.applying, n)
-			s.settle(job, fault)
+			trouble := fault
+			if f := op.Fault(); trouble == nil && f != nil {
+				trouble = f.Unready
+			}
+			s.settle(job, trouble)
 			if err := s.putJob(job); err != nil {
 				return nil, nil, status.Convert(err)
 			}
-			s.jobEvent(n, method, fault)
+			s.jobEvent(n, method, trouble)
 		}
 		if token && fault == nil && s.o.Behaviour.TokenOperationWithoutResponse {
 			return job, nil, nil
 		}
 		return job, job, fault
 	})
+}
+
+// keep ends the update of a job whose specification it does not change, without
+// setting it up again: a job that could not be set up stays as it is.
+func (s *Service) keep(ctx context.Context, n jobName, job *runpb.Job) (*longrunningpb.Operation, error) {
+	op, answer, err := s.open(ctx, n.location, job)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.putJob(job); err != nil {
+		return nil, err
+	}
+	s.adminActivity(n, "UpdateJob")
+	s.o.Operations.FinishLater(op, func() (proto.Message, proto.Message, *status.Status) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.remove(openKey + op.Name())
+		return job, job, nil
+	})
+	return answer, nil
 }
 
 // settle ends the reconciliation of a job.

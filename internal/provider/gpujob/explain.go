@@ -6,6 +6,8 @@ package gpujob
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/refusal"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 // nothingWritten ends an error that comes before the first write.
@@ -70,6 +73,36 @@ func said(err error) string {
 // imageUnreadable recognises that the service agent may not read the image yet.
 func imageUnreadable(err error) bool {
 	return strings.Contains(said(err), "must have permission to read the image")
+}
+
+// deniedSecret is one line of Google's about a secret that an account may not read.
+var deniedSecret = regexp.MustCompile(`Permission denied on secret: (\S+)/versions/\S+ for Revision service account (\S+)`)
+
+// secretsUnseen recognises that Cloud Run does not see yet what this very apply
+// granted: nothing else is wrong, and each secret that it names is one of those.
+func (w *work) secretsUnseen(err error) bool {
+	text := said(err)
+	if text == "" {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		found := deniedSecret.FindStringSubmatch(line)
+		switch {
+		case strings.TrimSpace(line) == "":
+		case found == nil || !w.gave(found[1], strings.TrimSuffix(found[2], ".")):
+			return false
+		}
+	}
+	return true
+}
+
+// gave tells whether this apply granted an account the reading of a secret.
+// Google may name the secret's project by its number, or the secret alone.
+func (w *work) gave(secret, account string) bool {
+	return slices.ContainsFunc(w.given, func(g gcp.Grant) bool {
+		return g.Role == accessorRole && gcp.SameMember(g.Member, "serviceAccount:"+account) &&
+			(resourcename.SameName(g.Resource, secret, true) || !strings.Contains(secret, "/") && bareName(g.Resource) == secret)
+	})
 }
 
 // secretUses lists where the configuration names secrets, variables first.

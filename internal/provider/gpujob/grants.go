@@ -192,6 +192,9 @@ func isSecret(g gcp.Grant) bool { return strings.Contains(g.Resource, "/secrets/
 func (w *work) give(ctx context.Context, plan *Model, grants []gcp.Grant) bool {
 	for _, g := range grants {
 		added, err := w.r.data.Client.AddMember(ctx, g, w.freshAccount()...)
+		if added {
+			w.given = append(w.given, g)
+		}
 		// A write is tried only where the role was missing: one that may have
 		// worked is ours to revoke.
 		switch {

@@ -23,6 +23,10 @@ const (
 	// read the image yet: a grant that was made a moment ago takes minutes to
 	// reach it, by the text of the refusal itself.
 	imageSettles = 2 * time.Minute
+	// secretsSettle is how long a create or an update goes on when the account may
+	// not read a secret yet that this apply has granted it: by Google's pages a
+	// grant takes two minutes as a rule, and seven or more at times.
+	secretsSettle = 5 * time.Minute
 	// updateAttempts is how often an update reads and writes again after
 	// somebody else changed the job.
 	updateAttempts = 3
@@ -30,7 +34,7 @@ const (
 
 // createJob makes the job and waits until it is ready.
 func (w *work) createJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
-	pauses := gcp.Backoff{Initial: 5 * time.Second, Max: 30 * time.Second, Budget: imageSettles, Clock: w.r.data.Clock}.Start()
+	image, secrets := w.settling(imageSettles), w.settling(secretsSettle)
 	for {
 		live, err := w.sendCreate(ctx, plan)
 		if err == nil {
@@ -38,11 +42,17 @@ func (w *work) createJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
 		}
 		// Only what the API accepted can be tried again, by making it anew: the
 		// job is there, failed, and an equal update would change nothing.
-		if w.state.UID.IsNull() || !imageUnreadable(err) || !pauses.Wait(ctx, 0) || !w.dropFailed(ctx) {
+		again := !w.state.UID.IsNull() && (imageUnreadable(err) && image.Wait(ctx, 0) || w.secretsUnseen(err) && secrets.Wait(ctx, 0))
+		if !again || !w.dropFailed(ctx) {
 			w.reportJob(plan, "Cannot create the Cloud Run job", err)
 			return nil, false
 		}
 	}
+}
+
+// settling are the pauses while a grant finds its way to Cloud Run.
+func (w *work) settling(budget time.Duration) *gcp.Pauses {
+	return gcp.Backoff{Initial: 5 * time.Second, Max: 30 * time.Second, Budget: budget, Clock: w.r.data.Clock}.Start()
 }
 
 // sendCreate makes the job once. The state knows it as soon as the API does.
@@ -89,11 +99,12 @@ func (w *work) dropFailed(ctx context.Context) bool {
 
 // updateJob changes what is managed on the live job and waits until it is
 // ready. It writes with the etag that it read, so that nobody's change is lost;
-// after a conflict, or a lost answer, it reads again. A job that is not there is
-// made.
+// after a conflict, or a lost answer, it reads again. While Cloud Run does not see
+// the grant of a secret that this apply made, the job is sent again. A job that
+// is not there is made.
 func (w *work) updateJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
 	prior := w.state
-	pauses := gcp.Backoff{Clock: w.r.data.Clock}.Start()
+	pauses, secrets := gcp.Backoff{Clock: w.r.data.Clock}.Start(), w.settling(secretsSettle)
 	for attempt := 1; ; attempt++ {
 		var live *runpb.Job
 		err := w.r.data.Client.Confirm(ctx, func() (err error) {
@@ -108,39 +119,61 @@ func (w *work) updateJob(ctx context.Context, plan *Model) (*runpb.Job, bool) {
 			w.reportReplaced(live)
 			return nil, false
 		}
-		if err == nil && attempt > 1 && satisfies(ctx, live, plan) {
+		accepted := false
+		switch {
+		case err != nil:
+		case attempt > 1 && notReady(live) == nil && satisfies(ctx, live, plan):
+			// What was written before, and not answered, has got there.
+			accepted = true
 			w.applied(ctx, plan, live)
 			live, err = w.awaitReady(ctx, plan)
-			return w.ended(plan, live, err)
-		}
-		if err == nil {
+		default:
 			var op *gcp.JobOperation
-			op, err = w.r.data.Client.UpdateJob(ctx, overlay(ctx, live, &prior, plan, w.diags), w.freshAccount()...)
-			if err == nil {
+			op, err = w.r.data.Client.UpdateJob(ctx, w.setUpAgain(ctx, overlay(ctx, live, &prior, plan, w.diags), live, plan), w.freshAccount()...)
+			if accepted = err == nil; accepted {
 				w.applied(ctx, plan, op.Job())
 				live, err = op.Wait(ctx)
-				if err == nil {
-					err = notReady(live)
-				}
-				if err != nil {
-					w.note.Unready = true
-					w.save(ctx)
-				}
-				return w.ended(plan, live, err)
+			}
+			if err == nil {
+				err = notReady(live)
 			}
 		}
-		if attempt == updateAttempts || !gcp.IsConflict(err) && !gcp.IsAmbiguous(err) || !pauses.Wait(ctx, 0) {
-			return w.ended(plan, nil, err)
+		if err == nil {
+			return live, true
+		}
+		if accepted {
+			w.note.Unready = true
+			w.save(ctx)
+			if w.secretsUnseen(err) && secrets.Wait(ctx, 0) {
+				attempt = 0 // another write, with attempts of its own
+				continue
+			}
+		}
+		if accepted || attempt == updateAttempts || !gcp.IsConflict(err) && !gcp.IsAmbiguous(err) || !pauses.Wait(ctx, 0) {
+			w.reportJob(plan, "Cannot update the Cloud Run job", err)
+			return nil, false
 		}
 	}
 }
 
-func (w *work) ended(plan *Model, live *runpb.Job, err error) (*runpb.Job, bool) {
-	if err != nil {
-		w.reportJob(plan, "Cannot update the Cloud Run job", err)
-		return nil, false
+// againMark is an annotation of the template that says nothing but that it was
+// not there before.
+const againMark = "resilientjob-set-up-again"
+
+// setUpAgain makes an update differ from a live job that is as planned and could
+// not be set up: whether Cloud Run sets up again what an equal update sends is
+// not known, and a changed template it does. The mark comes and goes by turns,
+// and goes with the next change.
+func (w *work) setUpAgain(ctx context.Context, next, live *runpb.Job, plan *Model) *runpb.Job {
+	_, marked := next.GetTemplate().GetAnnotations()[againMark]
+	delete(next.GetTemplate().GetAnnotations(), againMark)
+	if !marked && notReady(live) != nil && satisfies(ctx, live, plan) {
+		if next.Template.Annotations == nil {
+			next.Template.Annotations = map[string]string{}
+		}
+		next.Template.Annotations[againMark] = "true"
 	}
-	return live, true
+	return next
 }
 
 // applied records that the API has taken the job as planned. Grants, account and

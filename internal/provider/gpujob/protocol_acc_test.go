@@ -24,10 +24,11 @@ type spoken struct {
 	typ    tftypes.Object
 }
 
-func speak(t testing.TB, w *world) *spoken {
+func speak(t testing.TB, w *world, options ...provider.Option) *spoken {
 	t.Helper()
 	env := map[string]string{"RESILIENTJOB_EMULATOR_HOST": w.e.Addr(), "GOOGLE_PROJECT": w.job.Project, "GOOGLE_REGION": w.job.Location}
-	s := &spoken{Protocol: acctest.NewProtocol(t, provider.WithEnvironment(func(name string) string { return env[name] })), t: t}
+	options = append(options, provider.WithEnvironment(func(name string) string { return env[name] }))
+	s := &spoken{Protocol: acctest.NewProtocol(t, options...), t: t}
 	s.silent(s.Configure(nil))
 	s.schema = s.Schema.ResourceSchemas[jobType]
 	typ, ok := s.schema.ValueType().(tftypes.Object)

@@ -27,6 +27,9 @@ type work struct {
 	note note
 	// store writes state and note into the response.
 	store func(context.Context, Model, note) diag.Diagnostics
+	// given are the grants that this very apply has added: what they permit is
+	// refused for a while all the same.
+	given []gcp.Grant
 	// fresh is the e-mail of an account that was made or adopted just now.
 	fresh string
 	// taints is true in a create, after whose failure Terraform makes everything
