@@ -18,6 +18,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/execution"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/functions"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/gpujob"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/interruptions"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 )
 
@@ -94,6 +95,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		checkpoints.NewDataSource,
 		execution.NewDataSource,
+		interruptions.NewDataSource,
 	}
 }
 

@@ -54,7 +54,7 @@ func search(ctx context.Context, list entries, q Query, limit int) (result, erro
 				cut = true
 				break
 			}
-			check = len(lines) + max(1000, limit/10)
+			check = len(lines) + max(100, limit/10)
 		}
 		if n == maxEntries {
 			cut = true
