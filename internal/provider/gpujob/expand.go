@@ -114,8 +114,8 @@ func stageRank(s api.LaunchStage) int {
 	return slices.Index([]api.LaunchStage{api.LaunchStage_GA, api.LaunchStage_BETA, api.LaunchStage_ALPHA}, s)
 }
 
-// overlayGPU sets what selects a GPU. The redundancy switch is sent only for
-// jobs with a GPU: elsewhere the API need not know it.
+// overlayGPU sets what selects a GPU. The switch that turns redundancy off is
+// sent only to turn it off: otherwise the API need not know it.
 func overlayGPU(task *runpb.TaskTemplate, m *Model) {
 	gpu := m.GPUType.ValueString()
 	if !resilience.HasGPU(gpu) {
@@ -126,8 +126,10 @@ func overlayGPU(task *runpb.TaskTemplate, m *Model) {
 		task.NodeSelector = &runpb.NodeSelector{}
 	}
 	task.NodeSelector.Accelerator = gpu
-	disabled := !m.GPUZonalRedundancy.ValueBool()
-	task.GpuZonalRedundancyDisabled = &disabled
+	task.GpuZonalRedundancyDisabled = nil
+	if !m.GPUZonalRedundancy.ValueBool() {
+		task.GpuZonalRedundancyDisabled = proto.Bool(true)
+	}
 }
 
 func overlayContainer(ctx context.Context, c *runpb.Container, m *Model, diags *diag.Diagnostics) {

@@ -87,9 +87,9 @@ func TestExpandEachAttribute(t *testing.T) {
 				container(j).Resources.Limits = map[string]string{"cpu": "1000m", "memory": "512Mi"}
 			},
 		},
-		"redundancy is sent as false": {
+		"redundancy needs no switch that an API may not know (case 58)": {
 			func(m *Model) { m.GPUZonalRedundancy = types.BoolValue(true) },
-			func(j *runpb.Job) { off := false; task(j).GpuZonalRedundancyDisabled = &off },
+			func(j *runpb.Job) { task(j).GpuZonalRedundancyDisabled = nil },
 		},
 		"quantities are sent in one spelling (case 8)": {
 			func(m *Model) { m.CPU, m.Memory = value.NewQuantity("8"), value.NewQuantity("34359738368") },

@@ -92,6 +92,13 @@ var jobRules = []rule{
 			Next: "Take the annotation run.googleapis.com/execution-environment away.",
 		}
 	}),
+	on(`(?i)(?:unknown|unrecognized|no such) (?:field|name)\S*\s+\S*gpu_?ZonalRedundancy_?Disabled|gpu_?ZonalRedundancy_?Disabled\S*:? (?:unknown field|no such field|is not supported)`, func(s *Subject, _ string, _ []string) Explanation {
+		return Explanation{
+			Kind: Value, Title: "no switch for zonal redundancy", At: path.Root("gpu_zonal_redundancy"),
+			What: fmt.Sprintf("A GPU job without zonal redundancy is asked for with the field gpuZonalRedundancyDisabled, and Cloud Run does not know it for jobs in %s, or at the endpoint that is used.", s.region()),
+			Next: "Set gpu_zonal_redundancy = true: then the field is left out, and the job gets what Cloud Run gives to GPUs there, for which the project needs the quota. Or use a region, or an endpoint, that knows the field.",
+		}
+	}),
 	on(`(?i)reserved env names were provided: ([^.\n]+)`, func(_ *Subject, _ string, found []string) Explanation {
 		return Explanation{
 			Kind: Value, Title: "reserved name of a variable", At: path.Root("env"),
