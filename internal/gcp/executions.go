@@ -12,7 +12,12 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-const pageSize = 100
+const (
+	// Executions are large, because each holds a copy of its task template, and the newest are the ones that callers look for.
+	pageSize = 100
+	// An execution has up to 10,000 tasks, which callers read to the end. The API documents no maximum and may send fewer.
+	taskPage = 1000
+)
 
 // GetExecution reads an execution by its full name.
 func (c *Client) GetExecution(ctx context.Context, name string, opts ...Option) (*runpb.Execution, error) {
@@ -27,12 +32,24 @@ func (c *Client) GetExecution(ctx context.Context, name string, opts ...Option) 
 // Executions lists the executions of a job (the job's full name), newest first. Pages are fetched when they are reached. An error is the
 // last element.
 func (c *Client) Executions(ctx context.Context, parent string) iter.Seq2[*runpb.Execution, error] {
+	return c.executions(ctx, parent, pageSize)
+}
+
+// NewestExecution returns the newest execution of a job (the job's full name), nil when there is none. Nothing else is fetched.
+func (c *Client) NewestExecution(ctx context.Context, parent string) (*runpb.Execution, error) {
+	for e, err := range c.executions(ctx, parent, 1) {
+		return e, err
+	}
+	return nil, nil //nolint:nilnil // a job that was not run yet is no error
+}
+
+func (c *Client) executions(ctx context.Context, parent string, size int) iter.Seq2[*runpb.Execution, error] {
 	return pages(func(token string) (items []*runpb.Execution, next string, err error) {
 		k := c.runCall("list the executions of", parent, read)
 		err = c.runDo(ctx, k, func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
 			items = nil
 			it := api.executions.ListExecutions(ctx, &runpb.ListExecutionsRequest{Parent: parent}, o)
-			next, err = iterator.NewPager(it, pageSize, token).NextPage(&items)
+			next, err = iterator.NewPager(it, size, token).NextPage(&items)
 			return err
 		})
 		return items, next, err
@@ -46,7 +63,7 @@ func (c *Client) Tasks(ctx context.Context, parent string) iter.Seq2[*runpb.Task
 		err = c.runDo(ctx, k, func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
 			items = nil
 			it := api.tasks.ListTasks(ctx, &runpb.ListTasksRequest{Parent: parent}, o)
-			next, err = iterator.NewPager(it, pageSize, token).NextPage(&items)
+			next, err = iterator.NewPager(it, taskPage, token).NextPage(&items)
 			return err
 		})
 		return items, next, err

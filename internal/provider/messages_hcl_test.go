@@ -50,6 +50,7 @@ var fill = map[string]map[string]cty.Value{
 	"resilientjob_gpu_job":           {"name": cty.StringVal("train"), "image": cty.StringVal("us-docker.pkg.dev/my-project/ml/train:1")},
 	"resilientjob_checkpoint_bucket": {"name": cty.StringVal("my-checkpoints")},
 	"resilientjob_execution":         {"job": cty.StringVal("train")},
+	"resilientjob_executions":        {"job": cty.StringVal("train")},
 }
 
 // surroundings are what a configuration may refer to: a few functions, and the

@@ -298,4 +298,10 @@ var uses = []use{
 		roles:  []string{onProject + "roles/run.viewer"},
 		course: course{{name: "read", do: (*permissionWorld).readDataSource}},
 	},
+	{
+		key: "executions", title: "data source `resilientjob_executions`",
+		rights: []right{{name: "run.executions.list"}, {name: "run.jobs.get", without: "a job without executions cannot be told from one that does not exist"}},
+		roles:  []string{onProject + "roles/run.viewer"},
+		course: course{{name: "read", do: (*permissionWorld).readExecutions}},
+	},
 }

@@ -368,26 +368,40 @@ func (w *permissionWorld) readDataSource() *core.Result {
 	if w.run == "" {
 		w.runOthers()
 	}
-	p := acctest.NewProtocol(w.t, env("RESILIENTJOB_EMULATOR_HOST", w.e.Addr(), "GOOGLE_PROJECT", theProject, "GOOGLE_REGION", acctest.EmulatorRegion, "TF_APPEND_USER_AGENT", "process/0"))
-	p.Configure(nil)
-	const typeName = "resilientjob_execution"
 	out := &core.Result{}
 	for _, name := range []string{"", w.run, "others-none"} {
 		attributes := map[string]tftypes.Value{"job": str("others")}
 		if name != "" {
 			attributes["name"] = str(name)
 		}
-		resp, err := p.ReadDataSource(w.t.Context(), &tfprotov6.ReadDataSourceRequest{TypeName: typeName, Config: p.Object(p.Schema.DataSourceSchemas[typeName], attributes)})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, d := range resp.Diagnostics {
-			if d.Summary != "Execution does not exist" {
-				out.Errors = append(out.Errors, core.Diagnostic{Address: "data." + typeName, Attribute: core.Dotted(d.Attribute), Summary: d.Summary, Detail: d.Detail})
-			}
-		}
+		w.readData(out, "resilientjob_execution", attributes, "Execution does not exist")
 	}
 	return out
+}
+
+// readExecutions lists those of a job that has not been run.
+func (w *permissionWorld) readExecutions() *core.Result {
+	w.t.Helper()
+	out := &core.Result{}
+	w.readData(out, "resilientjob_executions", map[string]tftypes.Value{"job": str("others")})
+	return out
+}
+
+// readData reads a data source. Its errors are added, but for those with an
+// expected summary.
+func (w *permissionWorld) readData(out *core.Result, typeName string, attributes map[string]tftypes.Value, expected ...string) {
+	w.t.Helper()
+	p := acctest.NewProtocol(w.t, env("RESILIENTJOB_EMULATOR_HOST", w.e.Addr(), "GOOGLE_PROJECT", theProject, "GOOGLE_REGION", acctest.EmulatorRegion, "TF_APPEND_USER_AGENT", "process/0"))
+	p.Configure(nil)
+	resp, err := p.ReadDataSource(w.t.Context(), &tfprotov6.ReadDataSourceRequest{TypeName: typeName, Config: p.Object(p.Schema.DataSourceSchemas[typeName], attributes)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, d := range resp.Diagnostics {
+		if !slices.Contains(expected, d.Summary) {
+			out.Errors = append(out.Errors, core.Diagnostic{Address: "data." + typeName, Attribute: core.Dotted(d.Attribute), Summary: d.Summary, Detail: d.Detail})
+		}
+	}
 }
 
 // play goes through a life from a step on, and returns the step that did not end

@@ -95,6 +95,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		checkpoints.NewDataSource,
 		execution.NewDataSource,
+		execution.NewListDataSource,
 		interruptions.NewDataSource,
 	}
 }

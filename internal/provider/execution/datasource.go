@@ -35,25 +35,9 @@ type DataSource struct{ data *providerdata.Data }
 
 // DataModel is the data source's configuration and state.
 type DataModel struct {
-	ID             types.String `tfsdk:"id"`
-	Job            types.String `tfsdk:"job"`
-	Name           types.String `tfsdk:"name"`
-	UID            types.String `tfsdk:"uid"`
-	State          types.String `tfsdk:"state"`
-	Reason         types.String `tfsdk:"reason"`
-	Message        types.String `tfsdk:"message"`
-	TaskCount      types.Int64  `tfsdk:"task_count"`
-	Parallelism    types.Int64  `tfsdk:"parallelism"`
-	RunningCount   types.Int64  `tfsdk:"running_count"`
-	SucceededCount types.Int64  `tfsdk:"succeeded_count"`
-	FailedCount    types.Int64  `tfsdk:"failed_count"`
-	CancelledCount types.Int64  `tfsdk:"cancelled_count"`
-	RetriedCount   types.Int64  `tfsdk:"retried_count"`
-	CreateTime     types.String `tfsdk:"create_time"`
-	StartTime      types.String `tfsdk:"start_time"`
-	CompletionTime types.String `tfsdk:"completion_time"`
-	LogURI         types.String `tfsdk:"log_uri"`
-	Tasks          []TaskModel  `tfsdk:"tasks"`
+	Job types.String `tfsdk:"job"`
+	Overview
+	Tasks []TaskModel `tfsdk:"tasks"`
 }
 
 // TaskModel is one task of the data source.
@@ -64,6 +48,7 @@ type TaskModel struct {
 	AttemptsLeft   types.Int64  `tfsdk:"attempts_left"`
 	ExitCode       types.Int64  `tfsdk:"exit_code"`
 	Signal         types.Int64  `tfsdk:"signal"`
+	Cause          types.String `tfsdk:"cause"`
 	Message        types.String `tfsdk:"message"`
 	Meaning        types.String `tfsdk:"meaning"`
 	StartTime      types.String `tfsdk:"start_time"`
@@ -83,59 +68,38 @@ func (d *DataSource) Configure(_ context.Context, req datasource.ConfigureReques
 
 // Schema describes the attributes.
 func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	attributes := overviewAttributes()
+	attributes["job"] = schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: "Job: its name, with the provider's project and region, or its full name.",
+		Validators:          []validator.String{isJob},
 	}
-	count := func(description string) schema.Int64Attribute {
-		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	attributes["name"] = schema.StringAttribute{
+		Optional: true, Computed: true,
+		MarkdownDescription: "Name of the execution within the job, such as `train-x7k2p`. The newest execution when it is left out.",
+		Validators:          []validator.String{isExecutionName},
+	}
+	attributes["tasks"] = schema.ListNestedAttribute{
+		Computed:            true,
+		MarkdownDescription: "The tasks, by index.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"index":           count("Index of the task, from 0."),
+			"state":           said("`pending`, `running`, `succeeded`, `failed` or `cancelled`."),
+			"attempts_used":   count("Number of attempts begun. The one that runs now counts."),
+			"attempts_left":   count("Number of attempts that the retry budget still holds."),
+			"exit_code":       count("Exit code of the last finished attempt; null when there is none or the program did not end by itself."),
+			"signal":          count("Signal that ended the last finished attempt; null when none did."),
+			"cause":           said("What ended the last finished attempt, in one word: `success`, `program` (it failed by itself), `interrupted` (SIGTERM), `killed` (SIGKILL), `memory`, `timeout`, `platform`, `cancelled`, `not_started` (image or mount) or `unknown`. Null before an attempt has finished."),
+			"message":         said("Cloud Run's own words on the last finished attempt."),
+			"meaning":         said("What the exit code, the signal or the status of the last finished attempt means: 143 is an interruption that asked for a retry, 137 a kill, status 13 the platform's own fault. Null before an attempt has finished."),
+			"start_time":      said("When the task started, RFC 3339; null before."),
+			"completion_time": said("When the task ended, RFC 3339; null before."),
+			"log_uri":         said("Link to the logs of the task."),
+		}},
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What one execution of a Cloud Run job did or does: the newest one, or the one with a name, whether Terraform started it or not. A failed task is explained: its exit code or signal, what that means, and how much of the retry budget is used and left.",
-		Attributes: map[string]schema.Attribute{
-			"job": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Job: its name, with the provider's project and region, or its full name.",
-				Validators:          []validator.String{isJob},
-			},
-			"name": schema.StringAttribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "Name of the execution within the job, such as `train-x7k2p`. The newest execution when it is left out.",
-				Validators:          []validator.String{isExecutionName},
-			},
-			"id":              text("Full name of the execution, `projects/P/locations/L/jobs/J/executions/E`."),
-			"uid":             text("Unique id that Cloud Run gave the execution."),
-			"state":           text("`pending`, `running`, `succeeded`, `failed` or `cancelled`. Derived from the execution's conditions, counts and times."),
-			"reason":          text("Cloud Run's reason for the state, such as `NON_ZERO_EXIT_CODE`. There is none for a timeout, the memory limit, a preemption or a failure of the platform."),
-			"message":         text("Cloud Run's own words on the execution."),
-			"task_count":      count("Number of tasks."),
-			"parallelism":     count("How many tasks may run at the same time."),
-			"running_count":   count("Number of tasks that run."),
-			"succeeded_count": count("Number of tasks that succeeded."),
-			"failed_count":    count("Number of tasks that failed for good."),
-			"cancelled_count": count("Number of tasks that were cancelled."),
-			"retried_count":   count("Number of tasks that were retried at least once."),
-			"create_time":     text("When Cloud Run accepted the execution, RFC 3339."),
-			"start_time":      text("When Cloud Run began to start tasks, RFC 3339; null before."),
-			"completion_time": text("When the execution ended, RFC 3339; null before."),
-			"log_uri":         text("Link to the logs of the execution."),
-			"tasks": schema.ListNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The tasks, by index.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"index":           count("Index of the task, from 0."),
-					"state":           text("`pending`, `running`, `succeeded`, `failed` or `cancelled`."),
-					"attempts_used":   count("Number of attempts begun. The one that runs now counts."),
-					"attempts_left":   count("Number of attempts that the retry budget still holds."),
-					"exit_code":       count("Exit code of the last finished attempt; null when there is none or the program did not end by itself."),
-					"signal":          count("Signal that ended the last finished attempt; null when none did."),
-					"message":         text("Cloud Run's own words on the last finished attempt."),
-					"meaning":         text("What the exit code, the signal or the status of the last finished attempt means: 143 is an interruption that asked for a retry, 137 a kill, status 13 the platform's own fault. Null before an attempt has finished."),
-					"start_time":      text("When the task started, RFC 3339; null before."),
-					"completion_time": text("When the task ended, RFC 3339; null before."),
-					"log_uri":         text("Link to the logs of the task."),
-				}},
-			},
-		},
+		Attributes:          attributes,
 	}
 }
 
@@ -175,7 +139,7 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		}
 		tasks = append(tasks, t)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, flattenData(name, e, tasks, m))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, DataModel{Job: m.Job, Overview: overview(name, e), Tasks: flattenTasks(tasks)})...)
 }
 
 // find returns the execution with a name, or the newest. Nil comes with an
@@ -186,9 +150,7 @@ func (d *DataSource) find(ctx context.Context, diagnostics *diag.Diagnostics, jo
 	if name != "" {
 		found, err = d.data.Client.GetExecution(ctx, resourcename.Execution{Job: job, Name: name}.String())
 	} else {
-		for found, err = range d.data.Client.Executions(ctx, job.String()) {
-			break
-		}
+		found, err = d.data.Client.NewestExecution(ctx, job.String())
 	}
 	if err == nil && found != nil {
 		return found
@@ -197,12 +159,7 @@ func (d *DataSource) find(ctx context.Context, diagnostics *diag.Diagnostics, jo
 		diags.Error(diagnostics, path.Empty(), "Cannot read the execution", err, "")
 		return nil
 	}
-	switch _, jobErr := d.data.Client.GetJob(ctx, job.String()); {
-	case gcp.IsNotFound(jobErr):
-		diags.Error(diagnostics, path.Root("job"), "Job does not exist", jobErr, "Write the name of a job that exists in the provider's project and region, or its full name.")
-		return nil
-	case jobErr != nil:
-		diags.Error(diagnostics, path.Empty(), "Cannot read the job", jobErr, "")
+	if !jobExists(ctx, d.data.Client, diagnostics, job) {
 		return nil
 	}
 	if name == "" {
@@ -215,34 +172,34 @@ func (d *DataSource) find(ctx context.Context, diagnostics *diag.Diagnostics, jo
 	return nil
 }
 
-func flattenData(name resourcename.Execution, e *runpb.Execution, tasks []*runpb.Task, m DataModel) DataModel {
-	reason, message := reasonAndMessage(e)
-	m.ID = types.StringValue(name.String())
-	m.Name = types.StringValue(name.Name)
-	m.UID = text(e.GetUid())
-	m.State = types.StringValue(string(StateOf(e)))
-	m.Reason, m.Message = text(reason), text(message)
-	m.TaskCount = types.Int64Value(int64(e.GetTaskCount()))
-	m.Parallelism = types.Int64Value(int64(e.GetParallelism()))
-	m.RunningCount = types.Int64Value(int64(e.GetRunningCount()))
-	m.SucceededCount = types.Int64Value(int64(e.GetSucceededCount()))
-	m.FailedCount = types.Int64Value(int64(e.GetFailedCount()))
-	m.CancelledCount = types.Int64Value(int64(e.GetCancelledCount()))
-	m.RetriedCount = types.Int64Value(int64(e.GetRetriedCount()))
-	m.CreateTime, m.StartTime, m.CompletionTime = moment(e.GetCreateTime()), moment(e.GetStartTime()), moment(e.GetCompletionTime())
-	m.LogURI = text(e.GetLogUri())
-	m.Tasks = make([]TaskModel, 0, len(tasks))
+// jobExists tells a job without executions from one that is not there, for
+// which it adds the error. The list of executions may be empty for both.
+func jobExists(ctx context.Context, client *gcp.Client, diagnostics *diag.Diagnostics, job resourcename.Job) bool {
+	switch _, err := client.GetJob(ctx, job.String()); {
+	case gcp.IsNotFound(err):
+		diags.Error(diagnostics, path.Root("job"), "Job does not exist", err, "Write the name of a job that exists in the provider's project and region, or its full name.")
+		return false
+	case err != nil:
+		diags.Error(diagnostics, path.Empty(), "Cannot read the job", err, "")
+		return false
+	}
+	return true
+}
+
+func flattenTasks(tasks []*runpb.Task) []TaskModel {
+	out := make([]TaskModel, 0, len(tasks))
 	slices.SortFunc(tasks, func(a, b *runpb.Task) int { return cmp.Compare(a.GetIndex(), b.GetIndex()) })
 	for _, t := range tasks {
 		outcome := Explain(t)
 		used, left := attempts(t)
-		m.Tasks = append(m.Tasks, TaskModel{
+		out = append(out, TaskModel{
 			Index:          types.Int64Value(int64(t.GetIndex())),
 			State:          types.StringValue(string(taskState(t))),
 			AttemptsUsed:   types.Int64Value(int64(used)),
 			AttemptsLeft:   types.Int64Value(int64(left)),
 			ExitCode:       number(outcome.ExitCode),
 			Signal:         number(outcome.Signal),
+			Cause:          text(string(outcome.Cause)),
 			Message:        text(outcome.Message),
 			Meaning:        text(outcome.Meaning),
 			StartTime:      moment(t.GetStartTime()),
@@ -250,5 +207,5 @@ func flattenData(name resourcename.Execution, e *runpb.Execution, tasks []*runpb
 			LogURI:         text(t.GetLogUri()),
 		})
 	}
-	return m
+	return out
 }

@@ -30,20 +30,27 @@ type view map[string]string
 
 func (s *server) look(job, name string) (view, []*tfprotov6.Diagnostic) {
 	s.t.Helper()
-	schemas, err := s.GetProviderSchema(s.ctx, &tfprotov6.GetProviderSchemaRequest{})
-	s.check(err, schemas.Diagnostics)
-	typ := schemas.DataSourceSchemas[typeName].ValueType()
-	config := nulls(object(typ))
-	config["job"] = tftypes.NewValue(tftypes.String, job)
+	config := map[string]tftypes.Value{"job": tftypes.NewValue(tftypes.String, job)}
 	if name != "" {
 		config["name"] = tftypes.NewValue(tftypes.String, name)
 	}
-	asked := s.dynamic(tftypes.NewValue(typ, config))
-	valid, err := s.ValidateDataResourceConfig(s.ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: typeName, Config: asked})
+	return s.ask(typeName, config)
+}
+
+// ask validates and reads a data source; what config leaves out is null.
+func (s *server) ask(dataSource string, config map[string]tftypes.Value) (view, []*tfprotov6.Diagnostic) {
+	s.t.Helper()
+	schemas, err := s.GetProviderSchema(s.ctx, &tfprotov6.GetProviderSchemaRequest{})
+	s.check(err, schemas.Diagnostics)
+	typ := schemas.DataSourceSchemas[dataSource].ValueType()
+	all := nulls(object(typ))
+	maps.Copy(all, config)
+	asked := s.dynamic(tftypes.NewValue(typ, all))
+	valid, err := s.ValidateDataResourceConfig(s.ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: dataSource, Config: asked})
 	if err != nil || errorsOf(valid.Diagnostics) != "" {
 		return nil, valid.Diagnostics
 	}
-	resp, err := s.ReadDataSource(s.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: typeName, Config: asked})
+	resp, err := s.ReadDataSource(s.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: dataSource, Config: asked})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -75,8 +82,12 @@ func (v view) add(prefix string, value tftypes.Value) {
 			}
 			v[prefix+name] = fmt.Sprint(len(elements))
 			for i, e := range elements {
-				v.add(fmt.Sprintf("%s[%d].", name, i), e)
+				v.add(fmt.Sprintf("%s%s[%d].", prefix, name, i), e)
 			}
+			continue
+		}
+		if one.Type().Is(tftypes.Object{}) {
+			v.add(prefix+name+".", one)
 			continue
 		}
 		v[prefix+name] = fmt.Sprint(life{state: value}.attribute(name))
@@ -87,6 +98,13 @@ func (s *server) shows(job, name string, want view) {
 	s.t.Helper()
 	got, diags := s.look(job, name)
 	s.check(nil, diags)
+	s.compare(got, want)
+}
+
+// compare checks the attributes that want names. A value that begins with "…"
+// must be contained.
+func (s *server) compare(got, want view) {
+	s.t.Helper()
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		g, ok := got[k]
 		contains := strings.HasPrefix(want[k], "…") && strings.Contains(g, strings.TrimPrefix(want[k], "…"))
@@ -105,7 +123,8 @@ func TestDataSourceThroughEveryState(t *testing.T) {
 	e := w.runByHand()
 	w.await(e.GetName(), func(e *runpb.Execution) bool { return e.GetStartTime() != nil })
 	s.shows("train", "", view{
-		"name": short(e), "id": e.GetName(), "state": "pending", "reason": "null", "task_count": "1", "running_count": "0", "completion_time": "null", "log_uri": "…https://",
+		"name": short(e), "id": e.GetName(), "state": "pending", "reason": "null", "task_count": "1", "running_count": "0", "completion_time": "null", "duration_seconds": "null", "log_uri": "…https://",
+		"task_timeout": "10m", "max_retries": "2", "exposure.attempts": "3",
 	})
 
 	w.Run().SetTiming(run.Timing{})
@@ -113,7 +132,7 @@ func TestDataSourceThroughEveryState(t *testing.T) {
 	w.await(e.GetName(), isRunning)
 	s.shows("train", short(e), view{
 		"state": "running", "running_count": "1", "retried_count": "0", "tasks": "1",
-		"tasks[0].state": "running", "tasks[0].attempts_used": "1", "tasks[0].attempts_left": "2", "tasks[0].exit_code": "null", "tasks[0].meaning": "null",
+		"tasks[0].state": "running", "tasks[0].attempts_used": "1", "tasks[0].attempts_left": "2", "tasks[0].exit_code": "null", "tasks[0].cause": "null", "tasks[0].meaning": "null",
 	})
 
 	if err := w.Run().Preempt(e.GetName(), 0); err != nil {
@@ -125,7 +144,7 @@ func TestDataSourceThroughEveryState(t *testing.T) {
 	s.shows("train", "", view{
 		"state": "running", "retried_count": "1",
 		"tasks[0].state": "running", "tasks[0].attempts_used": "2", "tasks[0].attempts_left": "1",
-		"tasks[0].exit_code": "143", "tasks[0].signal": "null", "tasks[0].meaning": "…interrupted (SIGTERM) and asked for a retry", "tasks[0].message": "The container exited with an error.",
+		"tasks[0].exit_code": "143", "tasks[0].signal": "null", "tasks[0].cause": "interrupted", "tasks[0].meaning": "…interrupted (SIGTERM) and asked for a retry", "tasks[0].message": "The container exited with an error.",
 	})
 
 	second.Exit(0)
@@ -253,27 +272,34 @@ func TestDataSourceFindsNothing(t *testing.T) {
 	}
 }
 
-// 10,000 tasks do not take 10,000 requests: one list finds the newest execution,
-// and the tasks come by pages.
+// 10,000 tasks do not take 10,000 requests: one call finds the newest execution,
+// and nothing but it, and the tasks come by pages.
 func TestDataSourceRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
+	const many = 10_000
 	e := &runpb.Execution{
-		Name: jobFull + "/executions/train-many1", TaskCount: 250, SucceededCount: 250,
+		Name: jobFull + "/executions/train-many1", TaskCount: many, SucceededCount: many,
 		Conditions: []*runpb.Condition{{Type: "Completed", State: runpb.Condition_CONDITION_SUCCEEDED}},
 	}
 	var tasks []*runpb.Task
-	for i := range 250 {
+	for i := range many {
 		tasks = append(tasks, &runpb.Task{Name: fmt.Sprintf("%s/tasks/train-many1-task%d", e.GetName(), i), Index: int32(i), LastAttemptResult: &runpb.TaskAttemptResult{}})
 	}
 	if err := w.Run().AddExecution(e, tasks...); err != nil {
 		t.Fatal(err)
 	}
+	if err := w.Run().AddExecution(&runpb.Execution{Name: jobFull + "/executions/train-older1"}); err != nil {
+		t.Fatal(err)
+	}
 	s := w.server(nil)
-	s.shows("train", "", view{"tasks": "250", "tasks[249].index": "249"})
+	s.shows("train", "", view{"tasks": "10000", "tasks[9999].index": "9999"})
 	calls := w.Faults().Calls()
-	if len(calls) != 4 {
-		t.Errorf("%d calls, want 1 for the execution and 3 for 250 tasks", len(calls))
+	if len(calls) != 11 {
+		t.Errorf("%d calls, want 1 for the execution and 10 for its tasks", len(calls))
+	}
+	if list, ok := calls[0].Request.(*runpb.ListExecutionsRequest); !ok || list.GetPageSize() != 1 {
+		t.Errorf("the newest execution is asked for by %v", calls[0].Request)
 	}
 }
 

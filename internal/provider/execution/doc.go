@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package execution holds the resource and the data source
-// resilientjob_execution: one run of a Cloud Run job.
+// resilientjob_execution, one run of a Cloud Run job, and the data source
+// resilientjob_executions, the runs of a job.
 //
 // Its main rule has two halves. A configuration runs exactly once: every run
 // carries a key, a run that the provider lost sight of is found again by its

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
@@ -145,5 +146,17 @@ func known(req validator.StringRequest) (string, bool) {
 }
 
 func invalid(req validator.StringRequest, resp *validator.StringResponse, summary string, err error) {
-	resp.Diagnostics.AddAttributeError(req.Path, summary, fmt.Sprintf("%s: %s.", req.Path, err))
+	resp.Diagnostics.AddAttributeError(req.Path, summary, fmt.Sprintf("%s: %s.", named(req.Path), err))
+}
+
+// named is a path as a message names it. An element of a set has no other name
+// than its value, which the message shows anyway: the set is named.
+func named(p path.Path) path.Path {
+	steps := p.Steps()
+	if n := len(steps); n > 0 {
+		if _, element := steps[n-1].(path.PathStepElementKeyValue); element {
+			return p.ParentPath()
+		}
+	}
+	return p
 }
