@@ -97,6 +97,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		execution.NewDataSource,
 		execution.NewListDataSource,
 		interruptions.NewDataSource,
+		gpujob.NewDataSource,
 	}
 }
 
