@@ -11,6 +11,7 @@
 //	gpujob/           resilientjob_gpu_job: account, grants and job as one thing
 //	checkpointbucket/ resilientjob_checkpoint_bucket
 //	execution/        resilientjob_execution, resource and data source
+//	interruptions/    resilientjob_interruptions
 //	functions/        checkpoint_interval, required_retries, exposure
 //	providerdata/     what the configured provider hands to all of them
 //	resourcename/     Google's names: parsing, short forms, rules

@@ -51,6 +51,7 @@ var fill = map[string]map[string]cty.Value{
 	"resilientjob_checkpoint_bucket": {"name": cty.StringVal("my-checkpoints")},
 	"resilientjob_execution":         {"job": cty.StringVal("train")},
 	"resilientjob_executions":        {"job": cty.StringVal("train")},
+	"resilientjob_interruptions":     {"job": cty.StringVal("train")},
 }
 
 // surroundings are what a configuration may refer to: a few functions, and the

@@ -60,6 +60,8 @@ var methods = map[string][]needed{
 	"storage.managedFolders.list":        {{permission: "storage.managedFolders.list"}},
 	"storage.managedFolders.delete":      {{permission: "storage.managedFolders.delete"}},
 
+	"google.logging.v2.LoggingServiceV2/ListLogEntries": {{permission: "logging.logEntries.list"}},
+
 	secretAPI + "GetSecret":          {{permission: "secretmanager.secrets.get"}},
 	secretAPI + "GetIamPolicy":       {{permission: "secretmanager.secrets.getIamPolicy"}},
 	secretAPI + "SetIamPolicy":       {{permission: "secretmanager.secrets.setIamPolicy"}},
@@ -89,6 +91,7 @@ var predefined = map[string][]string{
 	"roles/storage.objectViewer": {"storage.objects.list", "storage.folders.list", "storage.managedFolders.list"},
 	"roles/storage.objectUser": {"storage.objects.list", "storage.objects.delete", "storage.folders.list", "storage.folders.delete",
 		"storage.managedFolders.list", "storage.managedFolders.delete"},
+	"roles/logging.viewer":       {"logging.logEntries.list"},
 	"roles/secretmanager.admin":  {"secretmanager.secrets.get", "secretmanager.secrets.getIamPolicy", "secretmanager.secrets.setIamPolicy"},
 	"roles/secretmanager.viewer": {"secretmanager.secrets.get", "secretmanager.secrets.getIamPolicy"},
 }
@@ -305,15 +308,13 @@ var uses = []use{
 		course: course{{name: "read", do: (*permissionWorld).readExecutions}},
 	},
 	{
-		key: "job data source", title: "data source `resilientjob_gpu_job`",
-		rights: []right{{name: "run.jobs.get", at: "job"}},
-		roles:  []string{onProject + "roles/run.viewer"},
-		course: reads("resilientjob_gpu_job", "job", "others"),
-	},
-	{
-		key: "checkpoints", title: "data source `resilientjob_checkpoints`",
-		rights: []right{{name: "storage.objects.list", at: "bucket"}},
-		roles:  []string{onBucket + "roles/storage.objectViewer"},
-		course: reads("resilientjob_checkpoints", "bucket", "others-checkpoints"),
+		key: "interruptions", title: "data source `resilientjob_interruptions`",
+		rights: []right{
+			{name: "logging.logEntries.list"},
+			{name: "run.jobs.get", without: "a job without interruptions cannot be told from one that does not exist"},
+			{name: "run.executions.get", without: "an `execution` without interruptions cannot be told from one that does not exist"},
+		},
+		roles:  []string{onProject + "roles/logging.viewer", onProject + "roles/run.viewer"},
+		course: course{{name: "read", do: (*permissionWorld).readInterruptions}},
 	},
 }

@@ -387,6 +387,18 @@ func (w *permissionWorld) readExecutions() *core.Result {
 	return out
 }
 
+// readInterruptions reads those of a job and of an execution that have none.
+func (w *permissionWorld) readInterruptions() *core.Result {
+	w.t.Helper()
+	if w.run == "" {
+		w.runOthers()
+	}
+	out := &core.Result{}
+	w.readData(out, "resilientjob_interruptions", map[string]tftypes.Value{"job": str("others")}, "Cannot check that the job exists")
+	w.readData(out, "resilientjob_interruptions", map[string]tftypes.Value{"job": str("others"), "execution": str(w.run)}, "Cannot check that the execution exists")
+	return out
+}
+
 // readData reads a data source. Its errors are added, but for those with an
 // expected summary.
 func (w *permissionWorld) readData(out *core.Result, typeName string, attributes map[string]tftypes.Value, expected ...string) {

@@ -199,7 +199,7 @@ func (d *DataSource) ValidateConfig(ctx context.Context, req datasource.Validate
 	}
 	if !m.StartTime.IsNull() && !m.Window.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("window"), "Two beginnings of the window",
-			"start_time says when the window begins, and window how long before its end. Remove one of the two.")
+			"Both start_time and window say when the window begins: the one at a time, the other so long before its end. Remove one of the two.")
 		return
 	}
 	if !m.StartTime.IsUnknown() && !m.EndTime.IsUnknown() {
@@ -229,10 +229,10 @@ func window(diagnostics *diag.Diagnostics, m Model, now time.Time) (start, end t
 		}
 		if end.IsZero() {
 			diagnostics.AddAttributeError(path.Root("start_time"), "Empty window", fmt.Sprintf(
-				"start_time, %s, is not in the past: it is %s now. Write an earlier start_time, or leave it out for the last week.", m.StartTime.ValueString(), now.UTC().Format(time.RFC3339)))
+				"The window begins in the future: start_time is %s, and it is %s now. Write an earlier start_time, or leave it out for the last week.", m.StartTime.ValueString(), now.UTC().Format(time.RFC3339)))
 		} else {
-			diagnostics.AddAttributeError(path.Root("end_time"), "Empty window", fmt.Sprintf(
-				"end_time, %s, is not later than start_time, %s. Write a later end_time, or leave it out for now.", m.EndTime.ValueString(), m.StartTime.ValueString()))
+			diagnostics.AddAttributeError(path.Root("end_time"), "Empty window",
+				"The end of the window, end_time, is not later than its beginning, start_time: it holds nothing. Write a later end_time, or leave it out for now.")
 		}
 		return start, end, false
 	}
