@@ -105,6 +105,82 @@ func TestEmptyBucketPageByPage(t *testing.T) {
 	if most := c.most.Load(); most > deleteWorkers {
 		t.Errorf("%d calls at once", most)
 	}
+	// No folder is asked to go before what is in it, and the pages of each kind are gone through once.
+	if s.deletes != 700+180 || s.listed["folders"] > 180/7+1 {
+		t.Errorf("%d deletes of 700 objects and 180 folders, of %d pages of folders", s.deletes, s.listed["folders"])
+	}
+}
+
+// The same for folders: what stops it in the middle leaves the rest, the next call lists only that, and ends it. One that fails for good
+// keeps those above it, and no other.
+func TestEmptyFoldersGoesOn(t *testing.T) {
+	t.Parallel()
+	unavailable := func(w http.ResponseWriter) bool {
+		writeError(w, http.StatusServiceUnavailable, "backendError", "Backend Error")
+		return false
+	}
+	for name, c := range map[string]struct {
+		before func(n int, w http.ResponseWriter) bool
+		deny   func(method, path string) bool
+		left   func(n int) bool
+		check  func(error) bool
+	}{
+		"unavailable for the whole budget": {
+			before: func(n int, w http.ResponseWriter) bool { return n <= 100 || unavailable(w) },
+			left:   func(n int) bool { return n == 80 }, check: IsUnavailable,
+		},
+		"all denied from one on": {
+			before: func(n int, w http.ResponseWriter) bool {
+				if n > 100 {
+					writeError(w, http.StatusForbidden, "forbidden", "denied")
+				}
+				return n <= 100
+			},
+			left: func(n int) bool { return n == 80 }, check: IsPermissionDenied,
+		},
+		"one denied": {
+			deny: func(method, path string) bool {
+				return method == http.MethodDelete && path == "/folders/a30/b/c/"
+			},
+			left: func(n int) bool { return n == 3 }, check: IsPermissionDenied,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bucket := newContents(t, 0)
+			bucket.page, bucket.deny = 7, c.deny
+			for i := range 60 {
+				for _, f := range []string{"a%d/", "a%d/b/", "a%d/b/c/"} {
+					bucket.folders[fmt.Sprintf(f, i)] = true
+				}
+			}
+			s, client, clock := watch(t, bucket)
+			s.before = c.before
+			begun := clock.Now()
+			_, err := client.EmptyBucket(t.Context(), "ckpt")
+			if !c.check(err) {
+				t.Errorf("got %v", err)
+			}
+			if took := clock.Since(begun); took > 5*time.Minute {
+				t.Errorf("it took %s", took)
+			}
+			left := 0
+			s.rest(t, func() {
+				left = len(bucket.folders)
+				s.before, bucket.deny = nil, nil
+				s.listed, s.deletes = map[string]int{}, 0
+			})
+			if !c.left(left) {
+				t.Errorf("%d folders are left", left)
+			}
+			if _, err := client.EmptyBucket(t.Context(), "ckpt"); err != nil || len(bucket.folders) != 0 {
+				t.Errorf("the second call leaves %d folders, %v", len(bucket.folders), err)
+			}
+			if s.deletes != left || s.listed["folders"] > left/7+1 || s.listed["o"] != 1 {
+				t.Errorf("the second call: %d deletes and %v pages for %d folders", s.deletes, s.listed, left)
+			}
+		})
+	}
 }
 
 // Folders of one depth are deleted together: a bucket with thousands of them is not emptied one by one.
@@ -166,6 +242,17 @@ func TestEmptyBucketGoesOn(t *testing.T) {
 			},
 			left: func(n int) bool { return n >= 200 && n < 250 }, check: IsUnavailable, says: "delete object gs://ckpt/run/step",
 		},
+		"unavailable for the whole budget": {
+			before: func(_ func(), _ *watched) func(int, http.ResponseWriter) bool {
+				return func(n int, w http.ResponseWriter) bool {
+					if n > 200 {
+						writeError(w, http.StatusServiceUnavailable, "backendError", "Backend Error")
+					}
+					return n <= 200
+				}
+			},
+			left: func(n int) bool { return n == 200 }, check: IsUnavailable, says: "Backend Error",
+		},
 		"interrupted": {
 			before: func(cancel func(), _ *watched) func(int, http.ResponseWriter) bool {
 				return func(n int, _ http.ResponseWriter) bool {
@@ -205,10 +292,13 @@ func TestEmptyBucketGoesOn(t *testing.T) {
 			if first > objects-left || first < objects-left-deleteWorkers {
 				t.Errorf("%d counted, and %d of %d are left", first, left, objects)
 			}
-			left = s.rest(t, func() { s.before, bucket.deny = nil, nil })
+			left = s.rest(t, func() { s.before, bucket.deny, s.listed = nil, nil, map[string]int{} })
 			second, err := client.EmptyBucket(t.Context(), "ckpt")
 			if err != nil || second > left || second < left-deleteWorkers || len(bucket.objects)+len(bucket.folders) != 0 {
 				t.Errorf("the second call: deleted %d of %d, %v", second, left, err)
+			}
+			if s.listed["o"] > left/10+1 {
+				t.Errorf("the second call lists %d pages of 10 of %d objects", s.listed["o"], left)
 			}
 		})
 	}

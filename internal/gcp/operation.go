@@ -126,8 +126,12 @@ func (o *JobOperation) take(op *longrunningpb.Operation) {
 
 // watchJob finds the operation's outcome by reading the job, until it is reconciled or, after a delete, gone.
 func (o *JobOperation) watchJob(ctx context.Context, pauses *Pauses) (*runpb.Job, error) {
+	var opts []Option
+	if !o.deleting {
+		opts = append(opts, Fresh()) // it was accepted: one read that does not see it yet is not believed
+	}
 	for {
-		job, err := o.client.GetJob(ctx, o.resource)
+		job, err := o.client.GetJob(ctx, o.resource, opts...)
 		switch {
 		case o.deleting && (IsNotFound(err) || err == nil && job.GetDeleteTime() != nil && !job.GetReconciling()):
 			return o.job, nil

@@ -198,7 +198,7 @@ func (w *work) applied(ctx context.Context, plan *Model, live *runpb.Job) {
 func (w *work) awaitReady(ctx context.Context, plan *Model) (*runpb.Job, error) {
 	pauses := gcp.Backoff{Initial: 500 * time.Millisecond, Max: 10 * time.Second, Clock: w.r.data.Clock}.Start()
 	for {
-		live, err := w.r.data.Client.GetJob(ctx, plan.job().String())
+		live, err := w.r.data.Client.GetJob(ctx, plan.job().String(), gcp.Fresh())
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 // patient is a core whose provider does not really wait.
@@ -105,6 +106,100 @@ func TestSecretIsReadableLate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// case 34: the service agent may read the image a little later, and a create waits for that; when it never may, the error names the
+// principal and the image.
+func TestImageIsReadableLate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ times, creates int }{"the third create": {2, 3}, "never": {-1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, waited := patient(t, run.Behaviour{})
+			core.w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Times: c.times, Operation: &faults.OperationFault{Status: status.New(codes.Internal, unreadable)}})
+			since := acctest.Since(core.w.e)
+			l, errs, _ := core.carryOut(core.plan(core.none(), core.job(nil)))
+			creates := since.Count(acctest.CreateJob)
+			if c.creates > 0 {
+				equal(t, "creates", creates, c.creates)
+				equal(t, "errors", errs, []string(nil))
+				core.unchanged("afterwards", l, core.job(nil))
+				return
+			}
+			if creates < 3 || creates > 30 || waited() > 3*time.Minute {
+				t.Errorf("%d creates in %s", creates, waited())
+			}
+			if len(errs) != 1 || !strings.Contains(errs[0], "service-999000000000@serverless-robot-prod.iam.gserviceaccount.com") || !strings.Contains(errs[0], "us-docker.pkg.dev/p/r/train:1 could not be read") {
+				t.Errorf("errors %q", errs)
+			}
+		})
+	}
+}
+
+// case 67: what this very create has made, or found, is not given up because one read does not see it.
+func TestCreateDoesNotBelieveOneNotFound(t *testing.T) {
+	t.Parallel()
+	core, _ := patient(t, run.Behaviour{})
+	account := core.w.addAccount(resourcename.ServiceAccountID(core.w.job.Project, core.w.job.Location, core.w.job.Name), core.w.job.String())
+	for method, resource := range map[string]string{acctest.GetServiceAccount: account.GetName(), acctest.GetJob: core.w.job.String()} {
+		// The first look at each is before the create: the account is found, and the name of the job is free.
+		core.w.e.Faults().Add(faults.Fault{Method: method, After: 1, Status: status.New(codes.NotFound, resource+" does not exist.")})
+	}
+	core.w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Operation: &faults.OperationFault{NoResponse: true}})
+	since := acctest.Since(core.w.e)
+	l := core.apply(core.none(), core.job(nil))
+	equal(t, "reads of the job", since.Count(acctest.GetJob), 3)
+	equal(t, "creates of the job", since.Count(acctest.CreateJob), 1)
+	equal(t, "creates of the account, which is taken", since.Count(acctest.CreateServiceAccount), 1)
+	var id string
+	if err := elements(t, l.state)["service_account_unique_id"].As(&id); err != nil || id != account.GetUniqueId() {
+		t.Errorf("account %q, want %q (%v)", id, account.GetUniqueId(), err)
+	}
+	core.unchanged("afterwards", l, core.job(nil))
+}
+
+// cases 71 and 73: the account was deleted and made again, and the policies hold the entry of the deleted one. The grants are given again, on
+// bucket and secret, and those entries, which would have the write refused, go.
+func TestAccountMadeAgainIsGrantedAgain(t *testing.T) {
+	t.Parallel()
+	core, _ := patient(t, run.Behaviour{})
+	w, ctx := core.w, t.Context()
+	set := reads("token")
+	set["checkpoint"] = attrs{"bucket": "ckpt-one"}
+	l := core.apply(core.none(), core.job(set))
+	old, _ := w.e.IAM().Lookup(w.email())
+	if err := w.client.DeleteServiceAccount(ctx, w.job.Project, old.GetUniqueId()); err != nil {
+		t.Fatal(err)
+	}
+	again := w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), w.job.String())
+	held := func(resource, role, member string) bool {
+		has, err := w.client.HasMember(ctx, gcp.Grant{Resource: resource, Role: role, Member: member})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return has
+	}
+	places := map[string]string{"projects/_/buckets/ckpt-one": "roles/storage.objectUser", "projects/" + w.job.Project + "/secrets/token": "roles/secretmanager.secretAccessor"}
+	member, twin := "serviceAccount:"+w.email(), "deleted:serviceAccount:"+w.email()+"?uid="+old.GetUniqueId()
+	for resource, role := range places {
+		if held(resource, role, member) || !held(resource, role, twin) {
+			t.Errorf("%s: the new account has the grant of the old one", resource)
+		}
+	}
+	p := core.plan(core.read(l), core.job(set))
+	equal(t, "the plan", p.action(t), "update")
+	l, errs, _ := core.carryOut(p)
+	equal(t, "errors", errs, []string(nil))
+	for resource, role := range places {
+		if !held(resource, role, member) || held(resource, role, twin) {
+			t.Errorf("%s: the new account has no grant, or the old one's entry is left", resource)
+		}
+	}
+	var id string
+	if err := elements(t, l.state)["service_account_unique_id"].As(&id); err != nil || id != again.GetUniqueId() {
+		t.Errorf("account %q, want %q (%v)", id, again.GetUniqueId(), err)
+	}
+	core.unchanged("afterwards", l, core.job(set))
 }
 
 // The same of an update: the job stays the one it is, whether Cloud Run sets up again what an equal update sends or not.
