@@ -60,6 +60,10 @@ func TestNameTaken(t *testing.T) {
 			before: func(_ *testing.T, e *emulator.Emulator) { e.Storage().AddForeign(name) },
 			during: &faults.Fault{Cut: true}, says: []string{"Bucket name is taken", "belongs to somebody else"}, not: "terraform import", posts: 2,
 		},
+		// What was sent is read from the call, and sent once more by the other project.
+		"by another project, with a bucket exactly as asked for, while the answer is lost": {
+			during: &faults.Fault{Cut: true}, says: []string{"Bucket name is taken", "outside of the project acctest-project"}, not: imports + "acctest-project", posts: 2,
+		},
 		"by another project while the API is out": {
 			before: func(t *testing.T, e *emulator.Emulator) { made(t, e, "other-project") },
 			during: &faults.Fault{Status: status.New(codes.Unavailable, "Service Unavailable")},
@@ -70,12 +74,22 @@ func TestNameTaken(t *testing.T) {
 			t.Parallel()
 			e := acctest.Emulator(t)
 			tf := core.New(t, e, core.NewClock())
-			config := bucketConfig(e, name, "force_destroy = true\nlabels = { ours = \"yes\" }\nreaders = [\"user:ann@example.com\"]")
+			label := "ours"
+			if c.before == nil {
+				label = "theirs" // the very same
+			}
+			config := bucketConfig(e, name, "force_destroy = true\nlabels = { \""+label+"\" = \"yes\" }\nreaders = [\"user:ann@example.com\"]")
 			if c.during == nil {
 				c.before(t, e)
 			} else {
 				f := *c.during
-				f.Method, f.Match, f.Do = acctest.InsertBucket, core.Sent, func(faults.Call) { c.before(t, e) }
+				f.Method, f.Match, f.Do = acctest.InsertBucket, core.Sent, func(call faults.Call) {
+					if c.before != nil {
+						c.before(t, e)
+						return
+					}
+					post(t, e, "/storage/v1/b?project=other-project", "application/json", string(call.Body))
+				}
 				e.Faults().Add(f)
 			}
 			calls := acctest.Since(e)

@@ -287,3 +287,28 @@ func TestImportRecordsInPlace(t *testing.T) {
 	}
 	w.requests(0, 0)
 }
+
+// case 130: what only this resource knows is changed in the state alone: no call is made, nothing is run again, and the execution stays what it is.
+func TestClientSideChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	w.succeed()
+	s := w.server(nil)
+	l, diags := s.apply(w.ctx, s.nothing(), attributes{"job": "train", "wait_for": "completed", "triggers": map[string]any{"data": "v1"}})
+	s.check(nil, diags)
+	name := l.attribute("name")
+	since := acctest.Since(w.Emulator)
+	next := attributes{"job": "train", "wait_for": "created", "triggers": map[string]any{"data": "v1"}, "allow_concurrent": true, "cancel_on_destroy": true, "timeouts": map[string]string{"create": "1h"}}
+	l, diags = s.apply(w.ctx, l, next)
+	s.check(nil, diags)
+	if calls := since.Methods(); len(calls) != 0 {
+		t.Errorf("calls: %v", calls)
+	}
+	if l.attribute("name") != name || l.attribute("cancel_on_destroy") != true || l.attribute("wait_for") != "created" {
+		t.Errorf("the state is %s", l.state)
+	}
+	w.only()
+	if p := s.plan(l, next); !p.noop {
+		t.Errorf("the next plan replaces for %v and changes %s", p.replaces, p.state)
+	}
+}
