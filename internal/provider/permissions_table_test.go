@@ -317,4 +317,16 @@ var uses = []use{
 		roles:  []string{onProject + "roles/logging.viewer", onProject + "roles/run.viewer"},
 		course: course{{name: "read", do: (*permissionWorld).readInterruptions}},
 	},
+	{
+		key: "job data source", title: "data source `resilientjob_gpu_job`",
+		rights: []right{{name: "run.jobs.get", at: "job"}},
+		roles:  []string{onProject + "roles/run.viewer"},
+		course: reads("resilientjob_gpu_job", "job", "others"),
+	},
+	{
+		key: "checkpoints", title: "data source `resilientjob_checkpoints`",
+		rights: []right{{name: "storage.objects.list", at: "bucket"}},
+		roles:  []string{onBucket + "roles/storage.objectViewer"},
+		course: reads("resilientjob_checkpoints", "bucket", "others-checkpoints"),
+	},
 }
