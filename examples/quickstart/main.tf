@@ -64,19 +64,50 @@ data "resilientjob_execution" "train" {
   name = resilientjob_execution.train.name
 }
 
+# When it was interrupted, from its logs. In the cloud they may be a minute late.
+data "resilientjob_interruptions" "train" {
+  job        = resilientjob_gpu_job.train.id
+  execution  = resilientjob_execution.train.name
+  start_time = resilientjob_execution.train.create_time
+}
+
+# What it saved, from the bucket.
+data "resilientjob_checkpoints" "train" {
+  bucket     = resilientjob_checkpoint_bucket.checkpoints.name
+  pattern    = "*/task-{task}/step-*.ckpt"
+  depends_on = [resilientjob_execution.train]
+}
+
 output "execution" {
   value = {
-    name      = data.resilientjob_execution.train.name
-    state     = data.resilientjob_execution.train.state
-    message   = data.resilientjob_execution.train.message
-    succeeded = data.resilientjob_execution.train.succeeded_count
-    retried   = data.resilientjob_execution.train.retried_count
+    name    = data.resilientjob_execution.train.name
+    state   = data.resilientjob_execution.train.state
+    message = data.resilientjob_execution.train.message
+    seconds = data.resilientjob_execution.train.duration_seconds
     tasks = [for task in data.resilientjob_execution.train.tasks : {
       index         = task.index
       attempts_used = task.attempts_used
       attempts_left = task.attempts_left
+      meaning       = task.meaning
     }]
   }
+}
+
+output "interruptions" {
+  value = [for i in data.resilientjob_interruptions.train.interruptions : {
+    time    = i.time
+    task    = i.task_index
+    attempt = i.task_attempt
+    meaning = i.meaning
+  }]
+}
+
+output "newest_checkpoints" {
+  value = [for c in data.resilientjob_checkpoints.train.checkpoints : {
+    task = c.task_index
+    name = c.name
+    time = c.time
+  }]
 }
 
 output "runs_as" {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright (c) The resilientjob authors
 # SPDX-License-Identifier: MPL-2.0
-"""The main job on the local emulator: apply, be preempted in the middle, resume, finish, destroy.
+"""The main job on the local emulator: apply, be preempted twice in the middle, resume, finish, destroy.
 
 Needs bin/ (make build), terraform and Python 3.9. QUICKSTART_PORT chooses another port than 8085.
 """
@@ -25,7 +25,8 @@ WORK = ROOT / ".quickstart"
 PROVIDER = ROOT / "bin" / "terraform-provider-resilientjob"
 EMULATOR = ROOT / "bin" / "resilientjob-emulator"
 PROJECT, REGION = "quickstart", "us-central1"
-PREEMPT_AFTER = "5s"
+INTERRUPTIONS = 2
+SAVES = 2  # how many checkpoints an attempt writes before it is preempted
 START_LIMIT = 30  # seconds until the emulator must be ready
 
 # What terraform prints of interest; all of it is in a file.
@@ -86,12 +87,13 @@ class Emulator:
     def __init__(self, listen):
         self.address = f"127.0.0.1:{listen}"
         self.lines = []
+        self.saves, self.preempted = 0, 0
         self.quiet = True
         program = ROOT / "examples" / "apps" / "checkpointed-training" / "train.py"
         ready = WORK / "token"
         # A session of its own: Ctrl-C comes to this script only, which ends its children in order.
         self.process = subprocess.Popen(
-            [EMULATOR, "--listen", self.address, "--control-token-file", ready, "--preempt-after", PREEMPT_AFTER,
+            [EMULATOR, "--listen", self.address, "--control-token-file", ready,
              "--image", f"*/checkpointed-training*={shlex.join(['python3', str(program)])}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "TMPDIR": str(WORK / "tmp")}, start_new_session=True)
@@ -126,11 +128,31 @@ class Emulator:
                 self.lines.append(line.rstrip("\n"))
                 if not self.quiet:
                     show(self.lines[-1], "emulator  | ")
+                    self._interrupt(self.lines[-1])
 
-    def get(self, path):
+    def _interrupt(self, line):
+        """Plays the maintenance: by the program's progress, so that a slow machine has the same story."""
+        if re.search(r"resumed at step \d+", line):
+            self.saves = 0  # what the attempt before saved on SIGTERM does not count
+        if not re.search(r"step \d+ saved", line):
+            return
+        self.saves += 1
+        if self.saves == SAVES and self.preempted < INTERRUPTIONS:
+            self.preempted += 1
+            threading.Thread(target=self._preempt, daemon=True).start()
+
+    def _preempt(self):
+        try:
+            self.get("/control/v1/preempt", (WORK / "token").read_text().strip(), {"job": "train", "task": 0})
+        except OSError as error:
+            show(f"the preemption failed: {error}")
+
+    def get(self, path, token=None, body=None):
+        request = urllib.request.Request(f"http://{self.address}{path}", json.dumps(body).encode() if body else None,
+                                         {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})})
         # No proxy of the environment stands between this machine and itself.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://{self.address}{path}", timeout=10) as answer:
+        with opener.open(request, timeout=10) as answer:
             return json.load(answer)
 
     def stop(self):
@@ -213,15 +235,20 @@ def story(emulator):
     say("terraform apply: service account, bucket, grant and job, then one execution of the job")
     terraform.run("apply", "-auto-approve", "-no-color", shown=DEEDS)
 
-    say("What the data source resilientjob_execution says")
+    say("What the data sources say: resilientjob_execution, resilientjob_interruptions, resilientjob_checkpoints")
     for line in terraform.run("output", "-no-color").splitlines():
         show(line)
-    outcome = json.loads(terraform.run("output", "-json"))["execution"]["value"]
-    if (outcome["state"], outcome["retried"], outcome["tasks"][0]["attempts_used"]) != ("succeeded", 1, 2):
-        raise Failed("the execution was not interrupted once and finished; the data source above says how it ended.")
+    outputs = {name: output["value"] for name, output in json.loads(terraform.run("output", "-json")).items()}
+    outcome = outputs["execution"]
+    if (outcome["state"], outcome["tasks"][0]["attempts_used"]) != ("succeeded", INTERRUPTIONS + 1):
+        raise Failed("the execution was not interrupted twice and finished; the data source above says how it ended.")
+    if [i["attempt"] for i in outputs["interruptions"]] != list(reversed(range(INTERRUPTIONS))):
+        raise Failed("the logs do not tell of two interruptions.")
+    if len(outputs["newest_checkpoints"]) != 1:
+        raise Failed("the bucket does not show the newest checkpoint of the task.")
     resumed = [m for m in (re.search(r"resumed at step (\d+)", line) for line in emulator.lines) if m]
-    if not resumed:
-        raise Failed("the second attempt did not resume from a checkpoint.")
+    if len(resumed) != INTERRUPTIONS:
+        raise Failed("not every attempt resumed from a checkpoint.")
 
     say("terraform plan after the run")
     plan = terraform.run("plan", "-detailed-exitcode", "-no-color", may=(0, 2))
@@ -242,7 +269,7 @@ def story(emulator):
         show(f"{what}: {found}")
     if left:
         raise Failed("terraform destroy left something behind.")
-    say(f"Done: one job, interrupted once, resumed at step {resumed[-1][1]}, succeeded after 1 retry, and nothing is left.")
+    say(f"Done: one job, interrupted twice, resumed at steps {resumed[0][1]} and {resumed[1][1]}, succeeded after 2 retries, and nothing is left.")
 
 
 def main():
