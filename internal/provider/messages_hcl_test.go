@@ -49,6 +49,7 @@ type writtenBlock struct {
 var fill = map[string]map[string]cty.Value{
 	"resilientjob_gpu_job":           {"name": cty.StringVal("train"), "image": cty.StringVal("us-docker.pkg.dev/my-project/ml/train:1")},
 	"resilientjob_checkpoint_bucket": {"name": cty.StringVal("my-checkpoints")},
+	"resilientjob_checkpoints":       {"bucket": cty.StringVal("checkpoints-here")},
 	"resilientjob_execution":         {"job": cty.StringVal("train")},
 	"resilientjob_executions":        {"job": cty.StringVal("train")},
 	"resilientjob_interruptions":     {"job": cty.StringVal("train")},

@@ -45,6 +45,7 @@ var elsewhere = []string{
 	"A job of the same name is left alone", "Another job has the name", "Cloud Run job is not ready", "Cloud Run did not take every value",
 	"A cancelled execution has not ended yet", "Job exists already", "Job is already running", "Two resources for one run",
 	"Execution goes on under its replacement", "Execution is forgotten", "Imported execution is recorded, not run",
+	"Too many checkpoints to tell apart",
 	// Results of a run.
 	"Execution *", "Stopped *",
 	// What only a moved block, or the import of something special, can meet.

@@ -81,7 +81,7 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	series, unfinished, err := collect(c, folder, d.data.Client.Objects(ctx, bucket.Name, folder+pattern.Literal()))
 	switch {
 	case gcp.IsNotFound(err):
-		diags.Error(&resp.Diagnostics, path.Root("bucket"), "Bucket does not exist", err, "Write the name of a bucket that exists, such as the bucket of the job's checkpoint.")
+		diags.Error(&resp.Diagnostics, path.Root("bucket"), "Bucket does not exist", err, "Write the name of a bucket that exists. Where this configuration makes the bucket, add depends_on with its resource to the data source: it is then read after that.")
 	case errors.Is(err, errTooManySeries):
 		resp.Diagnostics.AddAttributeError(path.Root("pattern"), "Too many checkpoints to tell apart", fmt.Sprintf(
 			"There are more than %d folders or tasks with checkpoints of their own below gs://%s/%s, and each would be an element of checkpoints. Narrow prefix or pattern; "+
