@@ -108,12 +108,12 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 				Validators:          []validator.String{value.IsDuration()},
 			},
 			"start_time": schema.StringAttribute{
-				Optional: true, Computed: true,
+				Optional:            true,
 				MarkdownDescription: "Beginning of the window, RFC 3339, such as `2026-11-01T00:00:00Z`; it is part of it. Default: `window` before the end.",
 				Validators:          []validator.String{isTime},
 			},
 			"end_time": schema.StringAttribute{
-				Optional: true, Computed: true,
+				Optional:            true,
 				MarkdownDescription: "End of the window, RFC 3339; it is no longer part of it. Default: the time of reading.",
 				Validators:          []validator.String{isTime},
 			},
@@ -259,9 +259,8 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	q := Query{Job: job, Execution: m.Execution.ValueString()}
-	now := d.data.Clock.Now()
 	ok := false
-	if q.Start, q.End, ok = window(&resp.Diagnostics, m, now); !ok {
+	if q.Start, q.End, ok = window(&resp.Diagnostics, m, d.data.Clock.Now().Truncate(time.Second)); !ok {
 		return
 	}
 	limit := defaultLimit
@@ -275,12 +274,6 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	if !found.any && !d.exists(ctx, &resp.Diagnostics, q) {
 		return
-	}
-	if m.StartTime.IsNull() {
-		m.StartTime = moment(q.Start)
-	}
-	if m.EndTime.IsNull() {
-		m.EndTime = moment(now)
 	}
 	m.Interruptions = flatten(found.interruptions)
 	m.InterruptionCount = types.Int64Value(int64(len(m.Interruptions)))
