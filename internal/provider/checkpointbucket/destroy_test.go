@@ -66,6 +66,13 @@ func TestForceDestroyGoesOn(t *testing.T) {
 			[]string{"The operation was interrupted.", "Destroy again to go on"},
 			func(n int) bool { return n > 50 && n < 100 },
 		},
+		"unavailable for the whole budget": {
+			func(func()) faults.Fault {
+				return faults.Fault{Method: acctest.DeleteObject, After: 60, Times: -1, Status: status.New(codes.Unavailable, "Backend Error")}
+			},
+			[]string{"Backend Error", "Deleted before that: 60 objects. Destroy again to go on"},
+			func(n int) bool { return n == objects-60 },
+		},
 		"the bucket is denied": {
 			func(func()) faults.Fault {
 				// The first delete finds that the bucket is not empty.
@@ -78,7 +85,7 @@ func TestForceDestroyGoesOn(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			e := acctest.Emulator(t)
-			s := newServer(t, e)
+			s := newPatientServer(t, e)
 			name := "ckpt-resumed"
 			l := s.apply(s.none(), s.config(attrs{"name": name, "force_destroy": true}))
 			for i := range objects {
@@ -111,6 +118,9 @@ func TestForceDestroyGoesOn(t *testing.T) {
 			// Calls that were under way when it was interrupted may have been done after the count.
 			if n := calls.Count(acctest.DeleteObject); n > left || n < left-16 || kind != "interrupted" && n != left {
 				t.Errorf("%d deletes for %d objects", n, left)
+			}
+			if n := calls.Count("storage.objects.list"); n > 2 {
+				t.Errorf("%d pages for %d objects", n, left)
 			}
 			if e.Storage().Exists(name) {
 				t.Error("the bucket is there")

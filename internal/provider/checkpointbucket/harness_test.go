@@ -4,14 +4,17 @@
 package checkpointbucket_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/jonboulle/clockwork"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
@@ -32,15 +35,36 @@ type server struct {
 
 func newServer(t *testing.T, e *emulator.Emulator) *server {
 	t.Helper()
-	return newServerWithLabels(t, e, nil)
+	return newServerWith(t, e, nil, nil)
 }
 
 // newServerWithLabels is newServer with default labels.
 func newServerWithLabels(t *testing.T, e *emulator.Emulator, defaults map[string]string) *server {
 	t.Helper()
+	return newServerWith(t, e, defaults, nil)
+}
+
+// newPatientServer is newServer with a provider that does not really wait: its clock advances whenever somebody waits for it.
+func newPatientServer(t *testing.T, e *emulator.Emulator) *server {
+	t.Helper()
+	clock := clockwork.NewFakeClock()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for clock.BlockUntilContext(ctx, 1) == nil {
+			clock.Advance(5 * time.Second)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return newServerWith(t, e, nil, clock)
+}
+
+func newServerWith(t *testing.T, e *emulator.Emulator, defaults map[string]string, clock clockwork.Clock) *server {
+	t.Helper()
 	s := &server{t: t, e: e}
 	var err error
-	if s.ProviderServer, err = acctest.Factories(e)["resilientjob"](); err != nil {
+	if s.ProviderServer, err = acctest.FactoriesWithClock(e, clock)["resilientjob"](); err != nil {
 		t.Fatal(err)
 	}
 	schemas, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
