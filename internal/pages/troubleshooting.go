@@ -23,7 +23,7 @@ const (
 )
 
 // groupOrder is the order of the page: what is met first stands first.
-var groupOrder = []string{"gpu.txt", "time.txt", "checkpoint.txt", "volumes.txt", "secrets.txt", "network.txt", "job.txt", "bucket.txt", "execution.txt", "interruptions.txt", "functions.txt", "provider.txt"}
+var groupOrder = []string{"gpu.txt", "time.txt", "checkpoint.txt", "volumes.txt", "secrets.txt", "network.txt", "job.txt", "bucket.txt", "execution.txt", "checkpoints.txt", "interruptions.txt", "functions.txt", "provider.txt"}
 
 // dated is the paragraph that every refusal of a dated table ends with.
 const dated = "\n\nThis limit is as of "
