@@ -65,15 +65,19 @@ fmt: ## Format Go and Terraform files
 	gofmt -w $$(git ls-files '*.go')
 	terraform fmt -recursive examples
 
-# Templates that internal/pages writes.
-PAGES := templates/guides/limits-and-gpu-types.md.tmpl templates/guides/troubleshooting.md.tmpl
+# What internal/pages and tools/overheadplot write.
+PLOT := images/overhead-over-interval.svg
+PAGES := templates/guides/limits-and-gpu-types.md.tmpl templates/guides/troubleshooting.md.tmpl templates/guides/choosing-timeout-retries-and-interval.md.tmpl $(PLOT)
 
 .PHONY: generate
 generate: ## Write docs/ from the schema, the tables, templates and examples
 	@mkdir -p bin/generate
 	go run ./internal/pages templates
 	go build -o bin/generate/terraform-provider-resilientjob .
-	cd tools && go build -o ../bin/generate/schemajson ./schemajson
+	cd tools && go build -o ../bin/generate/ ./schemajson ./overheadplot
+	go run ./internal/pages -plot > bin/generate/plot.json
+	bin/generate/overheadplot < bin/generate/plot.json > bin/generate/plot.svg
+	cp bin/generate/plot.svg $(PLOT)
 	tools/schema.sh bin/generate > bin/generate/schema.json
 	$(TOOL) tfplugindocs generate --provider-name resilientjob --providers-schema bin/generate/schema.json --rendered-provider-name resilientjob
 	$(TOOL) tfplugindocs validate --provider-name resilientjob --providers-schema bin/generate/schema.json

@@ -12,16 +12,21 @@ import (
 // pages are the files below the templates' folder. Each is made of the tables of
 // the code, or of files below the root of the project.
 var pages = map[string]func(root string) (string, error){
-	"guides/limits-and-gpu-types.md.tmpl": func(string) (string, error) { return limits(), nil },
-	"guides/troubleshooting.md.tmpl":      troubleshooting,
+	"guides/limits-and-gpu-types.md.tmpl":                  func(string) (string, error) { return limits(), nil },
+	"guides/troubleshooting.md.tmpl":                       troubleshooting,
+	"guides/choosing-timeout-retries-and-interval.md.tmpl": func(string) (string, error) { return choosing() },
 }
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: pages FOLDER, the folder of the templates, in the root of the project")
+		fmt.Fprintln(os.Stderr, "usage: pages FOLDER, the folder of the templates, in the root of the project; or pages -plot, for the curves of the plot")
 		os.Exit(2)
 	}
-	if err := write(".", os.Args[1]); err != nil {
+	act := func() error { return write(".", os.Args[1]) }
+	if os.Args[1] == "-plot" {
+		act = func() error { return writePlot(os.Stdout) }
+	}
+	if err := act(); err != nil {
 		fmt.Fprintln(os.Stderr, "pages:", err)
 		os.Exit(1)
 	}

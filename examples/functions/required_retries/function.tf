@@ -41,7 +41,7 @@ resource "resilientjob_gpu_job" "train" {
   image    = "us-central1-docker.pkg.dev/my-project/images/train:v1"
 
   task_timeout = local.task_timeout
-  max_retries  = max(1, local.retries) # weekly maintenance comes for certain
+  max_retries  = max(1, local.retries) # expect one stop by maintenance
 
   checkpoint = {
     bucket       = resilientjob_checkpoint_bucket.checkpoints.name

@@ -46,10 +46,10 @@ func (Exposure) Definition(_ context.Context, _ function.DefinitionRequest, resp
 		Parameters: []function.Parameter{function.DynamicParameter{
 			Name: "job",
 			MarkdownDescription: "An object with these keys of a job. A key that is left out, or `null`, has the job's default; `{}` is a job with nothing but defaults.\n" +
-				fmt.Sprintf("  - `gpu_type`: default `%q`; `%q` is a job without a GPU.\n", resilience.DefaultGPU, resilience.NoGPU) +
-				fmt.Sprintf("  - `task_count`: default `%d`.\n", resilience.DefaultTasks) +
-				fmt.Sprintf("  - `task_timeout`: a duration such as `\"12h\"`. Default: `%q`.\n", value.FormatDuration(resilience.DefaultTimeout)) +
-				fmt.Sprintf("  - `max_retries`: default `%d`.", resilience.DefaultRetries),
+				fmt.Sprintf("   - `gpu_type`: default `%q`; `%q` is a job without a GPU.\n", resilience.DefaultGPU, resilience.NoGPU) +
+				fmt.Sprintf("   - `task_count`: default `%d`.\n", resilience.DefaultTasks) +
+				fmt.Sprintf("   - `task_timeout`: a duration such as `\"12h\"`. Default: `%q`.\n", value.FormatDuration(resilience.DefaultTimeout)) +
+				fmt.Sprintf("   - `max_retries`: default `%d`.", resilience.DefaultRetries),
 			AllowUnknownValues: true,
 		}},
 		Return: function.ObjectReturn{AttributeTypes: exposureTypes},

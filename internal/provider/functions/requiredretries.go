@@ -42,14 +42,14 @@ func (RequiredRetries) Definition(_ context.Context, _ function.DefinitionReques
 		Parameters: []function.Parameter{function.DynamicParameter{
 			Name: "task",
 			MarkdownDescription: "An object about one task, with these keys. Only `work_time` is required; a key that is left out, or `null`, has its default. Durations are texts such as `\"90m\"`.\n" +
-				"  - `work_time`: how long the task works in all, without interruptions and checkpoints.\n" +
-				fmt.Sprintf("  - `task_timeout`: the longest that one attempt runs. Default: `%q`, as for a job.\n", value.FormatDuration(resilience.DefaultTimeout)) +
-				"  - `interval`: the work between two checkpoints. Default: the best one for `write_time`, by `checkpoint_interval` with the mean time or the timeout, whichever is shorter.\n" +
-				"  - `write_time`: how long it takes to write a checkpoint. Default: `\"0s\"`. Without `interval` and `write_time`, an interruption is taken to lose no work.\n" +
-				"  - `restore_time`: how long an attempt takes until it has read a checkpoint. Default: `\"0s\"`.\n" +
-				fmt.Sprintf("  - `mean_time_between_interruptions`: default `%q`, the platform's weekly maintenance.\n", value.FormatDuration(resilience.MaintenanceInterval)) +
-				fmt.Sprintf("  - `probability`: how sure the result shall be, between 0 and 1. Default: `%g`.\n\n", resilience.PlanProbability) +
-				"  Refused are an attempt in which no progress would survive (`interval` + `write_time` + `restore_time` must be less than `task_timeout`), " +
+				"   - `work_time`: how long the task works in all, without interruptions and checkpoints.\n" +
+				fmt.Sprintf("   - `task_timeout`: the longest that one attempt runs. Default: `%q`, as for a job.\n", value.FormatDuration(resilience.DefaultTimeout)) +
+				"   - `interval`: the work between two checkpoints. Default: the best one for `write_time`, by `checkpoint_interval` with the mean time or the timeout, whichever is shorter.\n" +
+				"   - `write_time`: how long it takes to write a checkpoint. Default: `\"0s\"`. Without `interval` and `write_time`, an interruption is taken to lose no work.\n" +
+				"   - `restore_time`: how long an attempt takes until it has read a checkpoint. Default: `\"0s\"`.\n" +
+				fmt.Sprintf("   - `mean_time_between_interruptions`: default `%q`, the platform's weekly maintenance.\n", value.FormatDuration(resilience.MaintenanceInterval)) +
+				fmt.Sprintf("   - `probability`: how sure the result shall be, between 0 and 1. Default: `%g`.\n\n", resilience.PlanProbability) +
+				"   Refused are an attempt in which no progress would survive (`interval` + `write_time` + `restore_time` must be less than `task_timeout`), " +
 				fmt.Sprintf("and work that needs more than %d retries, the most that Cloud Run gives.", resilience.MaxRetries),
 			AllowUnknownValues: true,
 		}},
