@@ -315,7 +315,8 @@ func TestUnmanagedBecomesDefault(t *testing.T) {
 	c.w.setJob(func(j *runpb.Job) {
 		account := taskOf(j).GetServiceAccount()
 		j.Template, j.BinaryAuthorization, j.Labels, j.Annotations = template.GetTemplate(), template.GetBinaryAuthorization(), template.GetLabels(), template.GetAnnotations()
-		taskOf(j).ServiceAccount = account
+		on := false // in so many words, as others may write it
+		taskOf(j).ServiceAccount, taskOf(j).GpuZonalRedundancyDisabled = account, &on
 	})
 	l = c.read(l)
 	p := c.plan(l, config)
