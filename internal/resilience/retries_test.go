@@ -5,6 +5,7 @@ package resilience
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,72 @@ func TestRequiredRetriesAgainstSimulation(t *testing.T) {
 			}
 			if got < c.simulated[i] {
 				t.Errorf("W=%s tau=%s M=%s p=%g: the bound %d is below the simulated %d", c.w, c.tau, c.m, p, got, c.simulated[i])
+			}
+		}
+	}
+}
+
+// simulate draws how many retries a task takes: an attempt after the first
+// restores, and each works for an interval and writes until it is interrupted,
+// timed out or done. The last part is not written.
+func simulate(r *rand.Rand, in RetryInput) int {
+	work, t, d, restore := in.Work.Seconds(), in.Interval.Seconds(), in.Write.Seconds(), in.Restore.Seconds()
+	saved := 0.0
+	for retries := 0; ; retries++ {
+		end := min(in.Timeout.Seconds(), r.ExpFloat64()*in.MeanTimeBetweenInterruptions.Seconds())
+		now := 0.0
+		if retries > 0 {
+			now = restore
+		}
+		for {
+			if work-saved <= t {
+				if now+work-saved <= end {
+					return retries
+				}
+				break
+			}
+			if now += t + d; now > end {
+				break
+			}
+			saved += t
+		}
+	}
+}
+
+// The bound is this project's own: it holds in simulations, with as much of the
+// runs as the probability says, but for what the number of runs leaves open.
+func TestRequiredRetriesIsSafe(t *testing.T) {
+	t.Parallel()
+	const runs = 10_000
+	h := time.Hour
+	for _, c := range []struct{ work, timeout, mean, interval time.Duration }{
+		{11 * h, 12 * h, 168 * h, 2 * h}, {12 * h, 12 * h, 168 * h, 2 * h}, {24 * h, 12 * h, 168 * h, 2 * h}, {48 * h, 12 * h, 168 * h, 2 * h},
+		{100 * h, 12 * h, 168 * h, 2 * h}, {12 * h, 12 * h, 24 * h, 3180 * time.Second}, {48 * h, 12 * h, 24 * h, 3180 * time.Second},
+		{6 * h, h, 168 * h, 600 * time.Second}, {10 * h, h, 168 * h, 600 * time.Second},
+		// With the best interval.
+		{48 * h, 12 * h, 168 * h, 0}, {24 * h, 24 * h, 8 * h, 0}, {3 * h, 2 * h, 3 * h, 0}, {20 * time.Minute, h, h, 0},
+	} {
+		in := RetryInput{Work: c.work, Interval: c.interval, Write: time.Minute, Restore: 2 * time.Minute, Timeout: c.timeout, MeanTimeBetweenInterruptions: c.mean}
+		in.Interval = in.BestInterval()
+		r := rand.New(rand.NewPCG(1, 2))
+		taken := make([]int, runs)
+		for i := range taken {
+			taken[i] = simulate(r, in)
+		}
+		for _, in.Probability = range []float64{0.5, 0.9, 0.95, 0.99, 0.999} {
+			bound, err := RequiredRetries(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			enough := 0
+			for _, n := range taken {
+				if n <= bound {
+					enough++
+				}
+			}
+			open := 3 * math.Sqrt(in.Probability*(1-in.Probability)/runs)
+			if share := float64(enough) / runs; share < in.Probability-open {
+				t.Errorf("%+v: %d retries are enough in %g of the runs", in, bound, share)
 			}
 		}
 	}

@@ -36,6 +36,9 @@ func run(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("no provider in the output of terraform providers schema")
 	}
 	for source, schema := range doc.Schemas {
+		if schema["functions"] == nil {
+			return fmt.Errorf("no functions in the output of terraform providers schema: their pages need Terraform 1.8 or newer")
+		}
 		for _, key := range versionDependent {
 			delete(schema, key)
 		}
