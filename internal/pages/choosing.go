@@ -115,11 +115,11 @@ func interval(b *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	half, err := percent(best/2, pageWrite, 0, resilience.MaintenanceInterval)
+	half, err := percent(best/2, pageWrite, resilience.MaintenanceInterval)
 	if err != nil {
 		return err
 	}
-	twice, err := percent(2*best, pageWrite, 0, resilience.MaintenanceInterval)
+	twice, err := percent(2*best, pageWrite, resilience.MaintenanceInterval)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func interval(b *strings.Builder) error {
 	for _, t := range []time.Duration{5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour} {
 		row := []string{spoken(t)}
 		for _, write := range plotted {
-			share, err := percent(t, write, 0, resilience.MaintenanceInterval)
+			share, err := percent(t, write, resilience.MaintenanceInterval)
 			if err != nil {
 				return err
 			}

@@ -84,7 +84,7 @@ func overheadFigure() (figure, error) {
 		c := curve{Label: fmt.Sprintf("%g s to write", write.Seconds())}
 		for i := range pointsOfCurve + 1 {
 			x := math.Round(shortestInterval.Seconds() * math.Pow(float64(longestInterval)/float64(shortestInterval), float64(i)/pointsOfCurve))
-			y, err := percent(time.Duration(x)*time.Second, write, 0, mean)
+			y, err := percent(time.Duration(x)*time.Second, write, mean)
 			if err != nil {
 				return figure{}, err
 			}
@@ -109,13 +109,13 @@ func bestInterval(write, mean time.Duration) (best time.Duration, overhead float
 		return 0, 0, err
 	}
 	best = best.Round(time.Second)
-	overhead, err = percent(best, write, 0, mean)
+	overhead, err = percent(best, write, mean)
 	return best, overhead, err
 }
 
-// percent is the expected overhead in percent.
-func percent(interval, write, restore, mean time.Duration) (float64, error) {
-	share, err := resilience.Overhead(interval, write, restore, mean)
+// percent is the expected overhead in percent, without the time to restore.
+func percent(interval, write, mean time.Duration) (float64, error) {
+	share, err := resilience.Overhead(interval, write, 0, mean)
 	return 100 * share, err
 }
 

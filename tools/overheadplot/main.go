@@ -111,7 +111,7 @@ func (f figure) draw() ([]byte, error) {
 		a.of.Label.TextStyle.Font.Size = size
 		a.of.Tick.Label.Font.Size = size
 		a.of.Label.TextStyle.Color, a.of.Tick.Label.Color = ink, ink
-		a.of.LineStyle.Color, a.of.Tick.LineStyle.Color = ink, ink
+		a.of.Color, a.of.Tick.Color = ink, ink
 		var ticks plot.ConstantTicks
 		for _, t := range a.from.Ticks {
 			ticks = append(ticks, plot.Tick{Value: t.At, Label: t.Label})
