@@ -5,10 +5,12 @@ package gcp
 
 import (
 	"context"
+	"iter"
 
 	iamadmin "cloud.google.com/go/iam/admin/apiv1"
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 )
@@ -37,6 +39,21 @@ func (c *Client) GetServiceAccount(ctx context.Context, project, email string, o
 		return err
 	})
 	return sa, err
+}
+
+// ServiceAccounts lists the accounts of a project. Pages are fetched when they are reached. An error is the last element.
+func (c *Client) ServiceAccounts(ctx context.Context, project string) iter.Seq2[*adminpb.ServiceAccount, error] {
+	parent := "projects/" + project
+	return pages(func(token string) (items []*adminpb.ServiceAccount, next string, err error) {
+		k := &call{op: "list the service accounts of", resource: parent, project: project, kind: read}
+		err = c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
+			items = nil
+			it := api.ListServiceAccounts(ctx, &adminpb.ListServiceAccountsRequest{Name: parent}, o)
+			next, err = iterator.NewPager(it, pageSize, token).NextPage(&items)
+			return err
+		})
+		return items, next, err
+	})
 }
 
 // CreateServiceAccount creates an account. It is sent once: when [IsAmbiguous] is true of the error the account may exist, and the caller

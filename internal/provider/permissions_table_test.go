@@ -44,6 +44,7 @@ var methods = map[string][]needed{
 
 	"google.iam.admin.v1.IAM/CreateServiceAccount": {{permission: "iam.serviceAccounts.create"}},
 	"google.iam.admin.v1.IAM/GetServiceAccount":    {{permission: "iam.serviceAccounts.get"}},
+	"google.iam.admin.v1.IAM/ListServiceAccounts":  {{permission: "iam.serviceAccounts.list"}},
 	"google.iam.admin.v1.IAM/DeleteServiceAccount": {{permission: "iam.serviceAccounts.delete"}},
 
 	"storage.buckets.insert":             {{permission: "storage.buckets.create"}},
@@ -84,7 +85,7 @@ var predefined = map[string][]string{
 		"run.executions.get", "run.executions.list", "run.executions.cancel", "run.executions.delete", "run.tasks.list", "run.operations.get"},
 	"roles/run.viewer":              {"run.jobs.get", "run.executions.get", "run.executions.list", "run.tasks.list", "run.operations.get"},
 	"roles/run.invoker":             {"run.jobs.run"},
-	"roles/iam.serviceAccountAdmin": {"iam.serviceAccounts.create", "iam.serviceAccounts.get", "iam.serviceAccounts.delete"},
+	"roles/iam.serviceAccountAdmin": {"iam.serviceAccounts.create", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.delete"},
 	"roles/iam.serviceAccountUser":  {"iam.serviceAccounts.actAs", "iam.serviceAccounts.get"},
 	"roles/storage.admin": {"storage.buckets.create", "storage.buckets.get", "storage.buckets.update", "storage.buckets.delete", "storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy",
 		"storage.objects.list", "storage.objects.delete", "storage.folders.list", "storage.folders.delete", "storage.managedFolders.list", "storage.managedFolders.delete"},
@@ -211,6 +212,12 @@ var uses = []use{
 		rights: []right{{name: "run.executions.cancel"}, {name: "run.executions.get"}},
 		roles:  []string{onProject + "roles/run.developer"},
 		course: jobCourse("cancel_running_executions = true").before("destroy", (*permissionWorld).startRun),
+	},
+	{
+		key: "taint", title: "… when it is tainted", also: []string{"owned"},
+		rights: []right{{name: "iam.serviceAccounts.list", without: "accounts of the job that a failed change of its account has left are not found"}},
+		roles:  []string{onProject + "roles/iam.serviceAccountAdmin"},
+		course: jobCourse("").before("change", func(w *permissionWorld) { w.core.Taint("resilientjob_gpu_job.j") }),
 	},
 	{
 		key: "job import", title: "`resilientjob_gpu_job`: import",

@@ -12,7 +12,7 @@ var roles = map[string]string{
 	// Each run has overrides, which roles/run.invoker does not permit.
 	"run.jobs.run": "roles/run.developer", "run.jobs.runWithOverrides": "roles/run.developer", "run.operations.get": "roles/run.viewer", "run.executions.list": "roles/run.viewer",
 	"run.executions.get": "roles/run.viewer", "run.executions.cancel": "roles/run.developer", "run.executions.delete": "roles/run.developer", "run.tasks.list": "roles/run.viewer",
-	"iam.serviceAccounts.create": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.get": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.delete": "roles/iam.serviceAccountAdmin",
+	"iam.serviceAccounts.create": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.get": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.list": "roles/iam.serviceAccountAdmin", "iam.serviceAccounts.delete": "roles/iam.serviceAccountAdmin",
 	"storage.buckets.create": "roles/storage.admin", "storage.buckets.get": "roles/storage.admin", "storage.buckets.update": "roles/storage.admin", "storage.buckets.delete": "roles/storage.admin",
 	"storage.buckets.getIamPolicy": "roles/storage.admin", "storage.buckets.setIamPolicy": "roles/storage.admin",
 	"storage.objects.list": "roles/storage.objectViewer", "storage.objects.delete": "roles/storage.objectUser",

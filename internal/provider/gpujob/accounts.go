@@ -7,11 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
 )
 
 // accountSettles is how long the service accounts API is given to agree with
@@ -67,6 +71,48 @@ func (r *Resource) ensureAccount(ctx context.Context, m *Model) (*adminpb.Servic
 			return nil, err
 		}
 	}
+}
+
+// recall looks for accounts that this resource made and of which no note says so,
+// because it was lost. They are known by their marker, the rule by which a create
+// adopts one. Whatever the state names is left out: its own account goes its own
+// way, and a named one is not ours, whatever its description says.
+func (w *work) recall(ctx context.Context) bool {
+	project := w.state.Project.ValueString()
+	var found []ownedAccount
+	for account, err := range w.r.data.Client.ServiceAccounts(ctx, project) {
+		switch {
+		case gcp.IsPermissionDenied(err):
+			// Who names the account of a job, and may not list accounts, has made none.
+			if w.state.owned() {
+				diags.Warning(w.diags, path.Root("service_account_id"), "Cannot look for accounts that are left", err, fmt.Sprintf(
+					"What was noted beside the resource is lost, because it was tainted or a provider was killed. When a change of its account had failed before, an account of it is left. "+
+						"To look for such accounts needs the permission iam.serviceAccounts.list. Look for them yourself, and delete what it shows:\n\n"+
+						"  gcloud iam service-accounts list --project=%s --filter='description=\"%s\"'", project, marker(&w.state)))
+			}
+			return true
+		case err != nil:
+			w.fail("service_account_id", "Cannot look for accounts that are left", err, "The next destroy looks again.")
+			return false
+		case account.GetDescription() != marker(&w.state),
+			account.GetUniqueId() == w.state.ServiceAccountUniqueID.ValueString(),
+			!w.state.owned() && strings.EqualFold(account.GetEmail(), w.state.ServiceAccount.ValueString()):
+			continue
+		}
+		id, _, _ := strings.Cut(account.GetEmail(), "@")
+		found = append(found, ownedAccount{id, account.GetUniqueId()})
+		// It may have been granted what the resource holds for another account.
+		for _, g := range w.held {
+			twin := gcp.Grant{Resource: g.Resource, Role: g.Role, Member: "serviceAccount:" + account.GetEmail()}
+			if !gcp.ContainsGrant(w.held, twin) {
+				w.held = append(w.held, twin)
+			}
+		}
+	}
+	w.note.Lost, w.note.Accounts = false, append(w.note.Accounts, found...)
+	w.state.Grants = grantSet(w.held)
+	w.save(ctx)
+	return true
 }
 
 // reportAccount says what went wrong with the account.

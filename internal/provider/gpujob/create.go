@@ -42,7 +42,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return diags
 	}}
 	w.state.UID, w.state.ServiceAccountUniqueID, w.state.Grants = types.StringNull(), types.StringNull(), grantSet(nil)
-	w.note.World = r.world()
+	w.note.World, w.note.Unsure = r.world(), true
 	w.create(ctx, &plan)
 }
 

@@ -4,6 +4,7 @@
 package gpujob
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -39,7 +40,10 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 			diags.Append(n.write(ctx, resp.Private)...)
 			return diags
 		}}
-	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) {
+	planner, d := req.Private.GetKey(ctx, plannerKey)
+	resp.Diagnostics.Append(d...)
+	w.provenOnly = bytes.Equal(planner, r.planner())
+	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) || w.taken || w.note.Lost && !w.provenOnly && !w.recall(ctx) {
 		return
 	}
 	if !w.revoke(ctx, w.held, nil) || value.Known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
@@ -67,6 +71,12 @@ func (w *work) deleteJob(ctx context.Context) bool {
 		case err != nil:
 			w.fail("", "Cannot tell whether the job exists", err, "")
 			return false
+		case w.provenOnly && !w.proven(live):
+			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
+				"%s exists (its uid is %s), and the create of the object that is destroyed did not learn that it made it. It is taken for the job of the resource that replaces it, and was not deleted; nor was the account that it runs as.",
+				name, live.GetUid()))
+			w.taken = live.GetTemplate().GetTemplate().GetServiceAccount() == w.state.ServiceAccountEmail.ValueString()
+			return w.taken || w.withoutJob(ctx)
 		case replaced(live, &w.state):
 			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
 				"%s exists, but was not made by this resource (its uid is %s). It was not deleted.", name, live.GetUid()))
@@ -91,6 +101,13 @@ func (w *work) deleteJob(ctx context.Context) bool {
 			return false
 		}
 	}
+}
+
+// proven tells whether a live job is the one whose uid the state was given when
+// it was made.
+func (w *work) proven(live *runpb.Job) bool {
+	uid := w.state.UID.ValueString()
+	return uid != "" && !w.note.Unsure && uid == live.GetUid()
 }
 
 // withoutJob records that the job is gone.

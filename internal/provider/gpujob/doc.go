@@ -64,4 +64,9 @@
 //	    |   under the name         |                   |   warns         |   grants, the job is left alone
 //	26  | an account more, of a    | everything, the   | effective_labels| job settled first, then that account's grants
 //	    |   change that failed     |   account noted   |   unknown       |   and the account; a destroy does the same
+//	27  | as row 26                | everything, the   | as without it   | a destroy looks for accounts with our marker and
+//	    |                          |   note lost by a  |                 |   removes them; without the right to list, a
+//	    |                          |   taint or a kill |                 |   warning says what may be left
+//	28  | everything, made by the  | deposed, uid null | destroy         | left alone: it is the replacement's
+//	    |   replacement            |                   |                 |
 package gpujob

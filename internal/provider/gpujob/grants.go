@@ -37,6 +37,14 @@ type note struct {
 	// World is where the resource was last seen, see world. The ids of job and
 	// account tell it, too, but a create that failed early may have neither.
 	World string `json:",omitempty"`
+	// Lost is true when there was no note: Terraform destroys a tainted object
+	// without it, and a provider that was killed in an update has left none. Then
+	// there may be accounts that a destroy must look for. An imported job had none
+	// to begin with, and may have been made by a provider that was killed.
+	Lost bool `json:",omitempty"`
+	// Unsure is true when the create ended without learning whether it has made
+	// the job: one that a read finds is ours by its looks alone, see provenOnly.
+	Unsure bool `json:",omitempty"`
 }
 
 // ownedAccount is an account that this resource made.
@@ -62,12 +70,13 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// readNote reads the note; a state without one has nothing to remember.
+// readNote reads the note. Without one it says that it was lost.
 func readNote(ctx context.Context, private privateReader, diags *diag.Diagnostics) note {
 	raw, d := private.GetKey(ctx, noteKey)
 	diags.Append(d...)
 	var n note
 	if len(raw) == 0 {
+		n.Lost = true
 		return n
 	}
 	if err := json.Unmarshal(raw, &n); err != nil {
@@ -84,7 +93,9 @@ func (n note) write(ctx context.Context, private privateWriter) diag.Diagnostics
 		diags.AddError("Cannot write the private state", err.Error()+".")
 		return diags
 	}
-	return private.SetKey(ctx, noteKey, raw)
+	diags := private.SetKey(ctx, noteKey, raw)
+	diags.Append(private.SetKey(ctx, plannerKey, nil)...)
+	return diags
 }
 
 // The rights that a caller needs to grant a role, by the kind of resource, and

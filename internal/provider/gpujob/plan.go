@@ -27,6 +27,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if r.data == nil {
 		return
 	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, plannerKey, r.planner())...)
 	var state *Model
 	if !req.State.Raw.IsNull() {
 		state = &Model{}

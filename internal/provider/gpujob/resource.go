@@ -5,6 +5,9 @@ package gpujob
 
 import (
 	"context"
+	"crypto/rand"
+	"strconv"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -40,6 +43,19 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 // Configure takes over the configured provider.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.data = providerdata.FromResource(req, resp)
+}
+
+// plannerKey names, in the private state of a plan, the configured provider that
+// made it: see provenOnly. No resource keeps it.
+const plannerKey = "planner"
+
+// planners hold a random name for each configured provider. Terraform makes a new
+// Resource for every call, so that it cannot hold it.
+var planners sync.Map
+
+func (r *Resource) planner() []byte {
+	name, _ := planners.LoadOrStore(r.data, strconv.Quote(rand.Text()))
+	return []byte(name.(string)) //nolint:forcetypeassert // nothing else is stored
 }
 
 // world names where the provider works.

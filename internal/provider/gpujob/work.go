@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
 
 // work is one create, update or delete on its way. Each step that has made or
@@ -35,11 +36,24 @@ type work struct {
 	// taints is true in a create, after whose failure Terraform makes everything
 	// anew.
 	taints bool
+	// provenOnly is true in the destroy of a deposed object, which a replacement
+	// with create_before_destroy leaves. When the create of that one had failed,
+	// its replacement has the same name, and the job that looks like its own, the
+	// account and the grants are the replacement's.
+	//
+	// Terraform does not say which of the two it destroys. But it destroys a
+	// current object by the plan that another process of the provider has made,
+	// and plans the destroy of a deposed one anew, in the process that applies.
+	provenOnly bool
+	// taken is true when the replacement of a deposed object has taken over what
+	// there is.
+	taken bool
 	// cancel permits to cancel running executions. It is read from the state.
 	cancel bool
 }
 
 func (w *work) save(ctx context.Context) {
+	w.note.Unsure = w.note.Unsure && !value.Known(w.state.UID)
 	// What is in the response must not depend on whether time is left.
 	w.diags.Append(w.store(context.WithoutCancel(ctx), w.state.settled(), w.note)...)
 }
