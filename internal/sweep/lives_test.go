@@ -6,12 +6,21 @@ package sweep_test
 import (
 	"net/http"
 	"strings"
+
+	"cloud.google.com/go/run/apiv2/runpb"
 )
 
 // life is what a resource goes through.
 type life struct {
 	name  string
 	steps []step
+	// everyday means that it goes through the faults of a usual test run alone: its
+	// calls are those of another life in another order.
+	everyday bool
+	// keeps is of what a killed provider may leave: a role that it gave a named
+	// account, of which nobody can tell whether somebody else had given it. To
+	// revoke it could take from others what is theirs.
+	keeps string
 }
 
 // step is one apply, or with no configuration the destroy of the one before.
@@ -20,6 +29,13 @@ type step struct {
 	config string
 	// runs is how many executions this step starts.
 	runs int
+	// first is done before the step: terraform taint.
+	first func(*world)
+	// refused is the summary of the error with which the step ends without any
+	// fault; "" for none.
+	refused string
+	// cancels means that no execution that others started runs when it is done.
+	cancels bool
 	// then is done by others after the step.
 	then func(*world)
 }
@@ -49,6 +65,40 @@ func visited(w *world) {
 	for line := range known(w.things()) {
 		delete(w.before, line)
 	}
+}
+
+// filled is that others write into our bucket.
+func filled(w *world) {
+	for _, name := range []string{"step-1/model", "step-2/model"} {
+		w.storage(http.MethodPost, "/upload/storage/v1/b/our-checkpoints/o?uploadType=media&name="+name, nil)
+	}
+	w.before = w.look()
+	for line := range known(w.things()) {
+		delete(w.before, line)
+	}
+}
+
+// started is that somebody else runs our job, for ever.
+func started(w *world) {
+	w.t.Helper()
+	if _, err := w.e.Run().RunJob(w.t.Context(), &runpb.RunJobRequest{Name: location + "/jobs/train"}); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, e := range w.executions("train") {
+		w.started["execution "+strings.TrimPrefix(e.GetName(), location+"/")] = true
+	}
+}
+
+// taint is terraform taint, of what there is.
+func taint(address string) func(*world) {
+	return func(w *world) { w.core.Taint(address) }
+}
+
+// createFirst makes a resource one that is replaced by a new one that is made
+// before the old one goes.
+func createFirst(config string) string {
+	i := strings.LastIndex(config, "}")
+	return config[:i] + "  lifecycle { create_before_destroy = true }\n}\n"
 }
 
 const image = "us-docker.pkg.dev/p/apps/train:"
@@ -86,7 +136,7 @@ var lives = []life{
   readers = ["serviceAccount:` + trainer + `"]
   writers = []`)},
 		{name: "destroy"},
-	}},
+	}, false, ""},
 	{"job", []step{
 		{name: "create", config: jobWith(`image = "` + image + `1"
   checkpoint = { bucket = "others-checkpoints" }
@@ -103,7 +153,7 @@ var lives = []life{
   service_account_id = "another-one"
   checkpoint = { bucket = "others-checkpoints" }`)},
 		{name: "destroy"},
-	}},
+	}, false, ""},
 	{"named", []step{
 		{name: "create", config: jobWith(`image = "` + image + `1"
   service_account = "` + trainer + `"
@@ -114,15 +164,62 @@ var lives = []life{
   image = "` + image + `1"
   checkpoint = { bucket = "others-checkpoints" }`)},
 		{name: "destroy"},
-	}},
+	}, false, ""},
 	{"execution", []step{
 		{name: "create", config: executionWith(`triggers = { n = "1" }`), runs: 1},
 		{name: "again", config: executionWith(`triggers = { n = "2" }`), runs: 1},
 		{name: "destroy"},
-	}},
+	}, false, ""},
 	{"quickstart", []step{
 		{name: "create", config: all("1"), runs: 1},
 		{name: "version", config: all("2"), runs: 1},
 		{name: "destroy"},
-	}},
+	}, false, ""},
+	{"bucket tainted", []step{
+		{name: "create", config: bucketWith(`labels = { team = "a" }
+  readers = ["serviceAccount:` + helper + `"]`)},
+		{name: "taint", first: taint("resilientjob_checkpoint_bucket.b"), config: bucketWith(`labels = { team = "a" }
+  readers = ["serviceAccount:` + helper + `"]`)},
+		{name: "destroy"},
+	}, true, ""},
+	{"job tainted", []step{
+		{name: "create", config: jobWith(`image = "` + image + `1"
+  checkpoint = { bucket = "others-checkpoints" }`)},
+		{name: "taint", first: taint("resilientjob_gpu_job.j"), config: jobWith(`image = "` + image + `1"
+  checkpoint = { bucket = "others-checkpoints" }`)},
+		{name: "destroy"},
+	}, true, ""},
+	{"execution tainted", []step{
+		{name: "create", config: executionWith(`triggers = { n = "1" }`), runs: 1},
+		{name: "taint", first: taint("resilientjob_execution.x"), config: executionWith(`triggers = { n = "1" }`), runs: 1},
+		{name: "destroy"},
+	}, true, ""},
+	{"execution first", []step{
+		{name: "create", config: createFirst(executionWith(`triggers = { n = "1" }`)), runs: 1},
+		{name: "again", config: createFirst(executionWith(`triggers = { n = "2" }`)), runs: 1},
+		{name: "destroy"},
+	}, true, ""},
+	{"cancel", []step{
+		{name: "create", config: jobWith(`image = "` + image + `1"
+  cancel_running_executions = true
+  checkpoint = { bucket = "others-checkpoints" }`), then: started},
+		{name: "revoke", cancels: true, config: jobWith(`image = "` + image + `1"
+  cancel_running_executions = true`), then: started},
+		{name: "destroy", cancels: true},
+	}, true, ""},
+	{"filled", []step{
+		{name: "create", config: bucketWith(""), then: filled},
+		{name: "destroy", refused: "Bucket is not empty"},
+		{name: "force_destroy", config: bucketWith("force_destroy = true")},
+		{name: "destroy with force_destroy"},
+	}, true, ""},
+	{"granted", []step{
+		{name: "create", config: jobWith(`image = "` + image + `1"
+  service_account = "` + trainer + `"
+  checkpoint = { bucket = "others-checkpoints", grant = true }`)},
+		{name: "bucket", config: jobWith(`image = "` + image + `1"
+  service_account = "` + trainer + `"
+  checkpoint = { bucket = "others-data", grant = true }`)},
+		{name: "destroy"},
+	}, true, " roles/storage.objectUser serviceAccount:" + trainer},
 }

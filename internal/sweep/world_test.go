@@ -46,6 +46,10 @@ type world struct {
 	ends   atomic.Bool
 	watch  *faults.Handle
 	before inventory
+	// started are executions of our job that somebody else started.
+	started inventory
+	// keeps is the life's, when the provider is killed.
+	keeps string
 	// here is the point that is gone through, and violations how often something
 	// was as it must not be.
 	here       string
@@ -54,7 +58,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, tasks: runner.NewScripted(), clock: core.NewClock()}
+	w := &world{t: t, tasks: runner.NewScripted(), clock: core.NewClock(), started: inventory{}}
 	w.tasks.OnStop(func(a *runner.ScriptedAttempt) { a.Exit(143) })
 	w.e = acctest.Emulator(t, func(o *emulator.Options) { o.Launcher = w.tasks })
 	w.core = core.New(t, w.e, w.clock)
