@@ -14,9 +14,9 @@ import (
 type life struct {
 	name  string
 	steps []step
-	// everyday means that it goes through the faults of a usual test run alone: its
-	// calls are those of another life in another order.
-	everyday bool
+	// fewer means that it goes through the faults of everyday alone, and not in a
+	// usual test run: its calls are those of another life in another order.
+	fewer bool
 	// keeps is of what a killed provider may leave: a role that it gave a named
 	// account, of which nobody can tell whether somebody else had given it. To
 	// revoke it could take from others what is theirs.

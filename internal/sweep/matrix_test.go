@@ -60,7 +60,7 @@ func TestSweep(t *testing.T) {
 	}
 	count := 0
 	goes := func(l life, fault string) bool {
-		return (*only == "" || slices.Contains(strings.Split(*only, ","), l.name)) && (whole && !l.everyday || slices.Contains(everyday, fault))
+		return (*only == "" || slices.Contains(strings.Split(*only, ","), l.name)) && (whole && !l.fewer || slices.Contains(everyday, fault) && (!l.fewer || whole || *only != ""))
 	}
 	var passes []pass
 	for _, k := range kinds {
