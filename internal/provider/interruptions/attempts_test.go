@@ -157,6 +157,7 @@ func TestInterruptions(t *testing.T) {
 		"by the task":                  {list{at(0, system, "e1 1", message), at(2, system, "e1 0 0 i", exit143), at(9, system, "e1 1 0 j", exit143)}, []string{"2 e1/0/0 exit 143", "0 e1/1/0 preempted exit 143"}},
 		"of another execution":         {list{at(0, system, "e2", message), at(9, system, "e1 0 3 i", exit143)}, []string{"9 e1/0/3 exit 143", "0 e2// preempted"}},
 		"too far away":                 {list{at(0, system, "e1", message), at(300, system, "e1 0 3 i", exit143)}, []string{"300 e1/0/3 exit 143", "0 e1// preempted"}},
+		"a little too far":             {list{at(0, system, "e1", message), at(100, system, "e1 0 3 i", exit143)}, []string{"100 e1/0/3 exit 143", "0 e1// preempted"}},
 		"unknown attempts":             {list{at(0, system, "e1", message), at(500, system, "-", message)}, []string{"500 // preempted", "0 e1// preempted"}},
 		"an unknown one, with its end": {list{at(0, system, "e1 - - i", message), at(9, system, "e1 - - i", exit143)}, []string{"0 e1// preempted exit 143"}},
 		"one each for two tasks": {list{at(0, system, "e1", message), at(1, system, "e1", message), at(2, system, "e1 0 0 i", exit143), at(3, system, "e1 1 0 j", exit143)},

@@ -189,27 +189,26 @@ func (v limited) ValidateInt64(ctx context.Context, req validator.Int64Request, 
 		"%s is %d, and a number %s is wanted. Leave it out for the newest %d.", req.Path, req.ConfigValue.ValueInt64(), v.Description(ctx), defaultLimit))
 }
 
-// ValidateConfig refuses a window that has two beginnings, or none of its time
-// left.
+// ValidateConfig refuses a window that has two beginnings, or that holds nothing.
 func (d *DataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
 	var m Model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !m.StartTime.IsNull() && !m.Window.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("window"), "Two beginnings of the window",
-			"Both start_time and window say when the window begins: the one at a time, the other so long before its end. Remove one of the two.")
-		return
-	}
-	if !m.StartTime.IsUnknown() && !m.EndTime.IsUnknown() {
+	if !m.StartTime.IsUnknown() && !m.EndTime.IsUnknown() && !m.Window.IsUnknown() {
 		window(&resp.Diagnostics, m, time.Time{})
 	}
 }
 
 // window returns the two ends of the window; a zero end is now, and a zero now is
-// not known.
+// not known. A misspelt value is an error of its validator.
 func window(diagnostics *diag.Diagnostics, m Model, now time.Time) (start, end time.Time, ok bool) {
+	if !m.StartTime.IsNull() && !m.Window.IsNull() {
+		diagnostics.AddAttributeError(path.Root("window"), "Two beginnings of the window",
+			"Both start_time and window say when the window begins: the one at a time, the other so long before its end. Remove one of the two.")
+		return start, end, false
+	}
 	var err error
 	if s := m.EndTime; !s.IsNull() {
 		if end, err = parseTime(s.ValueString()); err != nil {
@@ -237,7 +236,7 @@ func window(diagnostics *diag.Diagnostics, m Model, now time.Time) (start, end t
 		return start, end, false
 	}
 	length := defaultWindow
-	if !m.Window.IsNull() && !m.Window.IsUnknown() {
+	if !m.Window.IsNull() {
 		if length, err = m.Window.Duration(); err != nil {
 			return start, end, false
 		}

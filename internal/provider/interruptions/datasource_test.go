@@ -17,6 +17,7 @@ import (
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/jonboulle/clockwork"
 	"google.golang.org/genproto/googleapis/api/monitoredres"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -381,6 +382,21 @@ func TestNothingAndErrors(t *testing.T) {
 		}
 		if c.error == "" && state["interruption_count"] != int64(0) {
 			t.Errorf("%s: %v", name, state)
+		}
+	}
+
+	// A value that is not known yet is no error, whatever it may become.
+	for _, unknown := range []string{"start_time", "end_time", "window", "execution", "limit"} {
+		config := map[string]any{"job": "train", "start_time": "2026-11-02T00:00:00Z", "end_time": "2026-11-01T00:00:00Z"}
+		if unknown != "end_time" {
+			delete(config, "end_time")
+		}
+		if unknown == "start_time" {
+			config["window"] = "24h"
+		}
+		config[unknown] = tftypes.UnknownValue
+		if diags := w.validate(config); len(diags) > 0 {
+			t.Errorf("%s is not known: %s", unknown, said(diags, 0))
 		}
 	}
 

@@ -161,6 +161,19 @@ func (w *world) look(config map[string]any, clock clockwork.Clock) (map[string]a
 	return state, append(valid.Diagnostics, resp.Diagnostics...)
 }
 
+// validate validates a configuration.
+func (w *world) validate(config map[string]any) []*tfprotov6.Diagnostic {
+	w.t.Helper()
+	p := acctest.NewProtocol(w.t)
+	const typeName = "resilientjob_interruptions"
+	resp, err := p.ValidateDataResourceConfig(w.ctx, &tfprotov6.ValidateDataResourceConfigRequest{
+		TypeName: typeName, Config: dynamic(w.t, p.Schema.DataSourceSchemas[typeName], config)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return resp.Diagnostics
+}
+
 // must is look that wants no diagnostic.
 func (w *world) must(config map[string]any) map[string]any {
 	w.t.Helper()
