@@ -310,7 +310,7 @@ var uses = []use{
 	},
 	{
 		key: "executions", title: "data source `resilientjob_executions`",
-		rights: []right{{name: "run.executions.list"}, {name: "run.jobs.get", without: "a job without executions cannot be told from one that does not exist"}},
+		rights: []right{{name: "run.executions.list"}, {name: "run.jobs.get"}},
 		roles:  []string{onProject + "roles/run.viewer"},
 		course: course{{name: "read", do: (*permissionWorld).readExecutions}},
 	},

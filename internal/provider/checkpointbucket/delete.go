@@ -37,6 +37,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return
 	}
+	noted, d := req.Private.GetKey(ctx, worldKey)
+	resp.Diagnostics.Append(d...)
+	if resp.Diagnostics.HasError() || len(noted) == 0 && !r.sameBucket(ctx, &state, &resp.Diagnostics) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
@@ -51,6 +56,20 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	default:
 		r.destroyAll(ctx, name, &resp.Diagnostics)
 	}
+}
+
+// sameBucket stands in for the note of the world, which a tainted bucket has lost: a bucket that was made at another time is not deleted.
+func (r *Resource) sameBucket(ctx context.Context, state *Model, diagnostics *diag.Diagnostics) bool {
+	name, made := state.Name.ValueString(), state.TimeCreated.ValueString()
+	live, err := r.data.Client.GetBucket(ctx, name)
+	if err != nil || made == "" || live.TimeCreated == made {
+		return true // the delete itself says what is wrong with a bucket that cannot be read
+	}
+	diagnostics.AddAttributeError(path.Root("name"), "Bucket is another one", fmt.Sprintf(
+		"The bucket %s was made at %s, and the one of the state at %s. Nothing was deleted.\n\n"+
+			"To delete it all the same, run \"terraform apply -refresh-only\", which takes it over, and then destroy. To keep it, take it out of the state with \"terraform state rm\".",
+		name, live.TimeCreated, made))
+	return false
 }
 
 // notEmpty reports whether a delete was refused because of what the bucket holds.

@@ -275,3 +275,45 @@ func TestForceDestroyStepsAreIndependent(t *testing.T) {
 		})
 	}
 }
+
+// A tainted bucket has lost the note of its world: the time when it was made tells it from another one of its name, such as the other
+// world's.
+func TestDestroyOfAnotherBucket(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[string]struct {
+		tainted, again bool
+		reads          int
+		says           string
+	}{
+		"the note is there":                {},
+		"tainted":                          {tainted: true, reads: 1},
+		"tainted, and another one is here": {tainted: true, again: true, reads: 1, says: "Bucket is another one"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			e := acctest.Emulator(t)
+			s := newServer(t, e)
+			const name = "ckpt-of-a-world"
+			l := s.apply(s.none(), s.config(attrs{"name": name}))
+			if c.tainted {
+				l.private = nil
+			}
+			if c.again {
+				e = acctest.Emulator(t)
+				s = newServer(t, e)
+				s.apply(s.none(), s.config(attrs{"name": name}))
+			}
+			calls := acctest.Since(e)
+			_, text := s.destroy(l)
+			if !strings.Contains(text, c.says) || (text == "") != (c.says == "") {
+				t.Errorf("it says %q, want %q", text, c.says)
+			}
+			if n := calls.Count(acctest.GetBucket); n != c.reads {
+				t.Errorf("the bucket was read %d times, want %d", n, c.reads)
+			}
+			if e.Storage().Exists(name) != (c.says != "") || calls.Count(acctest.DeleteBucket) != 0 && c.says != "" {
+				t.Error("the wrong bucket was deleted, or the right one was not")
+			}
+		})
+	}
+}

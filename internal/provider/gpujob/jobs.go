@@ -302,10 +302,14 @@ func (w *work) reportReplaced(live *runpb.Job) {
 
 // reportTaken says that the name of the job is in use.
 func (w *work) reportTaken(m *Model) {
+	job := m.job()
 	w.report("name", "Job exists already", fmt.Sprintf(
 		"The Cloud Run job %s exists and is not in the state. Nothing of it was changed. Import it to manage it here, or choose another name.\n\n"+
-			"  terraform import ADDRESS %[1]s\n\nor, in the configuration:\n\n  import {\n    to = ADDRESS\n    id = \"%[1]s\"\n  }\n\nwhere ADDRESS is this resource's, such as resilientjob_gpu_job.%[2]s.",
-		m.job(), addressName(m.Name.ValueString())))
+			"  terraform import ADDRESS %[1]s\n\nor, in the configuration:\n\n  import {\n    to = ADDRESS\n    id = \"%[1]s\"\n  }\n\nwhere ADDRESS is this resource's, such as resilientjob_gpu_job.%[2]s.\n\n"+
+			"With create_before_destroy the address may still hold the job that is to be replaced. When Terraform calls this resource tainted, run \"terraform untaint ADDRESS\" and apply again. "+
+			"When an apply that was killed has left the job, delete it and apply again:\n\n"+
+			"  gcloud run jobs delete %[3]s --region=%[4]s --project=%[5]s",
+		job, addressName(m.Name.ValueString()), job.Name, job.Location, job.Project))
 }
 
 // addressName makes a name that Terraform accepts of a job's.
