@@ -266,7 +266,7 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if !m.Limit.IsNull() {
 		limit = int(m.Limit.ValueInt64())
 	}
-	found, err := search(ctx, d.data.Client.LogEntries, q, limit)
+	found, err := search(ctx, d.data.Client.LogEntries, q, limit, maxEntries)
 	if err != nil {
 		diags.Error(&resp.Diagnostics, path.Empty(), "Cannot read the logs", err, hint(err))
 		return

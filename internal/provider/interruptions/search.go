@@ -33,8 +33,9 @@ type result struct {
 	any bool
 }
 
-// search reads to the end, or until there are more interruptions than the limit.
-func search(ctx context.Context, list entries, q Query, limit int) (result, error) {
+// search reads to the end, until there are more interruptions than the limit, or
+// until it has read the most entries that it may.
+func search(ctx context.Context, list entries, q Query, limit, most int) (result, error) {
 	var r result
 	var lines []line
 	var oldest time.Time
@@ -54,9 +55,9 @@ func search(ctx context.Context, list entries, q Query, limit int) (result, erro
 				cut = true
 				break
 			}
-			check = len(lines) + max(100, limit/10)
+			check = len(lines) + max(100, len(lines)/4)
 		}
-		if n == maxEntries {
+		if n == most {
 			cut = true
 			break
 		}
