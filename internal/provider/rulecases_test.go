@@ -103,6 +103,10 @@ var ruleCases = []ruleCase{
 
 	{resilience.CheckpointFits, "checkpoint.interval", checkpoint(attributes{"write_time": "1m", "restore_time": "2m"}), "58m", "57m"},
 	{resilience.CheckpointPlace, "checkpoint.bucket", nil, "elsewhere", "my-checkpoints"},
+	// case 113: several tasks on one path. Where the index stands, the program is told of it.
+	{resilience.CheckpointShared, "checkpoint.per_task", attributes{"task_count": 4, "checkpoint": attributes{"bucket": "my-checkpoints"}}, nil, true},
+	{resilience.CheckpointShared, "task_count", checkpoint(nil), 4, 1},
+	{resilience.CheckpointShared, "args", attributes{"task_count": 4, "checkpoint": attributes{"bucket": "my-checkpoints"}}, nil, []any{"/checkpoints/task-$CLOUD_RUN_TASK_INDEX"}},
 	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "checkpoints", "/checkpoints"},
 	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/", "/a"},
 	{resilience.MountPath, "checkpoint.mount_path", checkpoint(nil), "/a:b", "/a-b"},

@@ -15,6 +15,10 @@ import (
 // itself never has it.
 const RunKeyEnv = "RESILIENTJOB_RUN_KEY"
 
+// TaskIndexEnv is the environment variable in which Cloud Run tells a task its
+// index.
+const TaskIndexEnv = "CLOUD_RUN_TASK_INDEX"
+
 const (
 	// MaxEnv is how many variables a container may have.
 	MaxEnv = 1000
@@ -25,7 +29,7 @@ const (
 // platformEnv are the variables that the container runtime contract of jobs
 // sets, and PORT, which older copies of the contract forbid too.
 var platformEnv = []string{
-	"CLOUD_RUN_JOB", "CLOUD_RUN_EXECUTION", "CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_ATTEMPT", "CLOUD_RUN_TASK_COUNT", "PORT",
+	"CLOUD_RUN_JOB", "CLOUD_RUN_EXECUTION", TaskIndexEnv, "CLOUD_RUN_TASK_ATTEMPT", "CLOUD_RUN_TASK_COUNT", "PORT",
 }
 
 // envShape is a C identifier: the API accepts no other names.

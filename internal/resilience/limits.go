@@ -78,6 +78,17 @@ func CheckTasks(tasks int64) []Finding {
 		"task_count is %d; a job has at most %d tasks. Write a smaller number and let each task do more.", tasks, MaxTasks)}}
 }
 
+// CheckSharedCheckpoint warns of several tasks that share one checkpoint path,
+// unless something says that the program keeps them apart.
+func CheckSharedCheckpoint(tasks int64, checkpoint, apart bool) []Finding {
+	if tasks <= 1 || !checkpoint || apart {
+		return nil
+	}
+	return []Finding{{CheckpointShared, fmt.Sprintf(
+		"All %d tasks see the same folder, and of two tasks that write to one name the one loses its checkpoint. A program that puts %s into the path of its checkpoints keeps them apart. "+
+			"When yours does, say so with per_task = true in checkpoint; else make it do so, or write task_count = 1.", tasks, TaskIndexEnv)}}
+}
+
 // CheckCheckpointInterval refuses an interval that, with the time to write a
 // checkpoint and the time to restore one, does not fit into one attempt: no
 // progress would survive a timeout. Unknown write and restore times are zero.

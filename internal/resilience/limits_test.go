@@ -43,6 +43,11 @@ func TestCheckCounts(t *testing.T) {
 	compare(t, "retries 11", CheckRetries(11, true), want{RetriesRange, "0 to 10 times"})
 	compare(t, "tasks 10000", CheckTasks(10_000))
 	compare(t, "tasks 10001", CheckTasks(10_001), want{TasksRange, "at most 10000 tasks"})
+	// case 113: several tasks on one path.
+	compare(t, "one task", CheckSharedCheckpoint(1, true, false))
+	compare(t, "two tasks without checkpoint", CheckSharedCheckpoint(2, false, false))
+	compare(t, "two tasks apart", CheckSharedCheckpoint(2, true, true))
+	compare(t, "four tasks on one path", CheckSharedCheckpoint(4, true, false), want{CheckpointShared, "All 4 tasks see the same folder"})
 	compare(t, "one hour without checkpoint", CheckLongTask(time.Hour, false))
 	compare(t, "two hours with checkpoint", CheckLongTask(2*time.Hour, true))
 	compare(t, "two hours without checkpoint", CheckLongTask(2*time.Hour, false), want{TimeoutWithoutCheckpoint, "task_timeout is 2h and the job has no checkpoint"})

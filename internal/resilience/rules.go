@@ -193,6 +193,11 @@ var (
 		Limit: "The bucket's location is, or holds, the job's region.", Verdict: Warn,
 		Date: TableDate, Source: "Cloud Run and Cloud Storage pages on prices",
 	}
+	CheckpointShared = Rule{
+		ID: "checkpoint-shared", Resource: JobResource, Attribute: "checkpoint.per_task", Summary: "Several tasks may write to the same checkpoints",
+		Limit: fmt.Sprintf("With several tasks `per_task` is `true`, or `%s` stands in `command`, `args` or `env`.", TaskIndexEnv), Verdict: Warn,
+		Date: TableDate, Source: "gcsfuse's semantics: no locking, of two writers of one object one loses",
+	}
 	MountPath = Rule{
 		ID: "mount-path", Resource: JobResource, Attribute: "checkpoint.mount_path", Summary: "Invalid mount path",
 		Limit: "Absolute, not `/`, no colon, not on or below `/dev`, `/proc` or `/sys`.", Verdict: Refuse,
@@ -338,7 +343,7 @@ func Rules() []Rule {
 		CPUMinimum, CPUValue, CPUMaximum, MemoryMinimum, MemoryPair,
 		TimeoutShape, TimeoutMax, TimeoutGPU, LaunchStage, TimeoutWithoutCheckpoint,
 		RetriesRange, RetriesNone, RetriesBudget, TasksRange, ParallelismRange,
-		CheckpointFits, CheckpointPlace, MountPath, MountOption,
+		CheckpointFits, CheckpointPlace, CheckpointShared, MountPath, MountOption,
 		VolumeName, VolumeNoKind, VolumeKinds, VolumePath, VolumeTwice, VolumeNested, VolumeSubPath,
 		JobName, JobNameLong, EnvName, EnvCount, EnvTwice, EnvService, Label, LabelCount, Annotation, Account, AccountID,
 		BucketName, SoftDelete, VersioningNamespace, BucketReader, BucketWriter, BucketLabel,

@@ -117,6 +117,7 @@ func boundaries() []boundary {
 		{RetriesNone, func() []Finding { return CheckRetries(1, true) }, func() []Finding { return CheckRetries(0, true) }},
 		{RetriesBudget, budget(4), budget(3)},
 		{TasksRange, func() []Finding { return CheckTasks(10_000) }, func() []Finding { return CheckTasks(10_001) }},
+		{CheckpointShared, func() []Finding { return CheckSharedCheckpoint(1, true, false) }, func() []Finding { return CheckSharedCheckpoint(2, true, false) }},
 		{CheckpointFits, func() []Finding { return CheckCheckpointInterval(57*m, m, 2*m, h) }, func() []Finding { return CheckCheckpointInterval(57*m+1, m, 2*m, h) }},
 		{EnvName, env("a_1"), env("1_a")}, {EnvName, env("CLOUD_RUN_JOBS"), env("CLOUD_RUN_JOB")}, {EnvName, env("X_GOOGLE"), env("X_GOOGLE_")},
 		{EnvService, service("K"), service("K_")},

@@ -70,12 +70,11 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			},
 			"pattern": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How the names of checkpoints are made, below `prefix`, such as `\"task-{task}/step-*.ckpt\"`. Names that do not fit are no checkpoints.\n\n" +
+				MarkdownDescription: "How the names of checkpoints are made, below `prefix`, such as `\"task-{task}/step-*.ckpt\"`. Names that do not fit are no checkpoints. Default: every object is a checkpoint.\n\n" +
 					"  - `{task}` stands for the index of a task, in digits. Nothing is guessed: without it `task_index` is null.\n" +
 					"  - `{step}` stands for what differs from one checkpoint of a task to the next, such as the number of the step. It is needed only where a folder differs, as in `\"step-{step}/rank-{task}.pt\"`: without it each folder would have a newest checkpoint of its own.\n" +
 					"  - `*` stands for any text within one part of a name, `**/` for any folders, also none, and `**` at the end for any rest.\n" +
-					"  - A slash at the end says that each checkpoint is a folder, such as `\"task-{task}/step-*/\"`: everything in it counts as one checkpoint, as new as its newest object.\n\n" +
-					"Default: every object is a checkpoint.",
+					"  - A slash at the end says that each checkpoint is a folder, such as `\"task-{task}/step-*/\"`: everything in it counts as one checkpoint, as new as its newest object.",
 				Validators: []validator.String{value.Parses("a pattern of names", "Invalid pattern", func(s string) error {
 					_, err := ParsePattern(s)
 					return err

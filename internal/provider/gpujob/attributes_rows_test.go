@@ -208,6 +208,10 @@ func checkpointRows() map[string]row {
 			{set: only("checkpoint", with(bucket, "grant", false)), plan: "checkpoint.grant grants", writes: "setIamPolicy"},
 			{set: only("checkpoint", with(bucket, "grant", true)), plan: "checkpoint.grant grants", writes: "setIamPolicy"},
 			{plan: "checkpoint.grant"}}},
+		"checkpoint.per_task": {base: base, steps: []step{
+			{set: only("checkpoint", with(bucket, "per_task", true)), plan: "checkpoint.per_task"},
+			{set: only("checkpoint", with(bucket, "per_task", false)), plan: "checkpoint.per_task"},
+			{plan: "checkpoint.per_task"}}},
 		"checkpoint.interval":     nested("interval", "10m", "5m", nil, nil, nil),
 		"checkpoint.write_time":   nested("write_time", "10s", "20s", nil, nil, nil),
 		"checkpoint.restore_time": nested("restore_time", "10s", "20s", nil, nil, nil),

@@ -6,6 +6,7 @@ package gpujob
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ func (r *Resource) checkPlan(ctx context.Context, config, state, plan *Model, di
 	c.resources(config)
 	c.time()
 	c.counts(c.budget())
+	c.shared(ctx)
 	c.names()
 	r.checkBucketPlace(ctx, &c)
 }
@@ -119,6 +121,47 @@ func (c *planCheck) counts(tooFew bool) {
 		c.report(resilience.CheckTasks(c.plan.TaskCount.ValueInt64()))
 	}
 }
+
+// shared warns of several tasks on one checkpoint path. What a program does with
+// its index cannot be seen: it is taken from a statement, or from where the index
+// is handed over.
+func (c *planCheck) shared(ctx context.Context) {
+	perTask := func(m *Model) attr.Value {
+		if m.Checkpoint.IsUnknown() {
+			return types.BoolUnknown()
+		}
+		if cp := m.checkpoint(ctx, c.diags); cp != nil {
+			return cp.PerTask
+		}
+		return types.BoolNull()
+	}
+	several := func(m *Model) attr.Value {
+		if m.TaskCount.IsUnknown() {
+			return types.BoolUnknown()
+		}
+		return types.BoolValue(m.TaskCount.ValueInt64() > 1)
+	}
+	if !c.changed(several, hasCheckpoint, perTask) {
+		return
+	}
+	apart := c.checkpoint != nil && c.checkpoint.PerTask.ValueBool()
+	for _, v := range []interface {
+		attr.Value
+		Elements() []attr.Value
+	}{c.plan.Command, c.plan.Args, envValues{c.plan.Env}} {
+		apart = apart || v.IsUnknown()
+		for _, e := range v.Elements() {
+			apart = apart || e.IsUnknown() || strings.Contains(e.String(), resilience.TaskIndexEnv)
+		}
+	}
+	c.report(resilience.CheckSharedCheckpoint(c.plan.TaskCount.ValueInt64(), c.checkpoint != nil, apart))
+}
+
+// envValues are the values of a map, as a list has them.
+type envValues struct{ types.Map }
+
+// Elements returns the values.
+func (v envValues) Elements() []attr.Value { return slices.Collect(maps.Values(v.Map.Elements())) }
 
 // budget compares the retries with the stated work, and reports whether it had
 // something to say.

@@ -122,7 +122,7 @@ func TestDataShowsWhatAnImportShows(t *testing.T) {
 					rt.Fatalf("%s: %v", name, got)
 				}
 				delete(gotAll, "volume")
-				for _, only := range []string{"role", "interval", "write_time", "restore_time", "work_time"} {
+				for _, only := range []string{"role", "per_task", "interval", "write_time", "restore_time", "work_time"} {
 					delete(all, only)
 				}
 			}

@@ -203,7 +203,7 @@ func hasOption(c *Checkpoint, option string) bool {
 func newCheckpoint() *Checkpoint {
 	return &Checkpoint{
 		Bucket: types.StringNull(), MountPath: types.StringValue(defaultMountPath), Prefix: types.StringNull(),
-		MountOptions: types.ListNull(types.StringType), Role: types.StringValue(defaultRole), Grant: types.BoolNull(),
+		MountOptions: types.ListNull(types.StringType), Role: types.StringValue(defaultRole), Grant: types.BoolNull(), PerTask: types.BoolNull(),
 		Interval: value.NewDurationNull(), WriteTime: value.NewDurationNull(), RestoreTime: value.NewDurationNull(), WorkTime: value.NewDurationNull(),
 	}
 }

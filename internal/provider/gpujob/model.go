@@ -71,6 +71,7 @@ type Checkpoint struct {
 	MountOptions types.List     `tfsdk:"mount_options"`
 	Role         types.String   `tfsdk:"role"`
 	Grant        types.Bool     `tfsdk:"grant"`
+	PerTask      types.Bool     `tfsdk:"per_task"`
 	Interval     value.Duration `tfsdk:"interval"`
 	WriteTime    value.Duration `tfsdk:"write_time"`
 	RestoreTime  value.Duration `tfsdk:"restore_time"`
@@ -80,7 +81,7 @@ type Checkpoint struct {
 var (
 	checkpointTypes = map[string]attr.Type{
 		"bucket": types.StringType, "mount_path": types.StringType, "prefix": types.StringType,
-		"mount_options": types.ListType{ElemType: types.StringType}, "role": types.StringType, "grant": types.BoolType,
+		"mount_options": types.ListType{ElemType: types.StringType}, "role": types.StringType, "grant": types.BoolType, "per_task": types.BoolType,
 		"interval": value.DurationType{}, "write_time": value.DurationType{}, "restore_time": value.DurationType{}, "work_time": value.DurationType{},
 	}
 	grantTypes    = map[string]attr.Type{"resource": types.StringType, "role": types.StringType, "member": types.StringType}

@@ -188,7 +188,8 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Where the program saves its checkpoints: a bucket that is mounted into each task. " +
-			"Several tasks, and an attempt that is still ending beside the next one, write to the same mount: keep `CLOUD_RUN_TASK_INDEX` in the path, since of two writers of one object the last wins. Default: none.",
+			"Several tasks, and an attempt that is still ending beside the next one, write to the same mount: keep `CLOUD_RUN_TASK_INDEX` in the path, since of two writers of one object one loses its checkpoint. " +
+			"An object exists for others once its file is closed, and not before; `fsync` does not change that. Where a checkpoint consists of several files, write a marker file after the last is closed. Default: none.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"bucket": schema.StringAttribute{
@@ -207,8 +208,9 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 				Validators:          []validator.String{value.Parses("a folder of the bucket", "Invalid prefix", checkPrefix)},
 			},
 			"mount_options": schema.ListAttribute{
-				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. With `enable-streaming-writes=false` or a file cache, frameworks that write a checkpoint out of order find room for it. Default: none.",
-				ElementType:         types.StringType, Optional: true,
+				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. They are sent as they are written. A framework that writes a checkpoint out of order can fail on the mount with an I/O error: let it write to a local folder, such as an `empty_dir` volume, and copy the whole file to the mount, " +
+					"or give gcsfuse room for such files with `temp-dir` (`\"temp-dir=/scratch\"`) or `enable-streaming-writes=false`. `cache-dir` with `file-cache-max-size-mb` keeps a copy of what is read. Default: none.",
+				ElementType: types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}, mountOptions{}},
 			},
 			"role": schema.StringAttribute{
@@ -218,6 +220,10 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 			},
 			"grant": schema.BoolAttribute{
 				MarkdownDescription: "Whether to grant the role. Default: `true` for the account that the provider makes, `false` for a named `service_account` (two jobs that share an account must not revoke each other's grants).",
+				Optional:            true,
+			},
+			"per_task": schema.BoolAttribute{
+				MarkdownDescription: "`true` states that the program keeps its tasks apart: each writes below a path of its own. Not sent: without it, the plan of a job with several tasks warns, unless `CLOUD_RUN_TASK_INDEX` stands in `command`, `args` or `env`. Default: not stated.",
 				Optional:            true,
 			},
 			"interval":     duration("How much work the program does between two checkpoints. A duration such as `\"30m\"`. Not sent: the plan checks with it that an attempt can save at least once. Default: not checked."),

@@ -356,7 +356,7 @@ func sample(t testing.TB, path string, typ tftypes.Type) tftypes.Value {
 	t.Helper()
 	v, ok := map[string]any{
 		"project": "acctest-project", "location": "us-central1", "gpu_type": "nvidia-l4", "service_account": trainer, "service_account_id": "my-trainer", "cancel_running_executions": true,
-		"secret_env.*.version": "1", "secret_env.*.grant": true, "checkpoint.mount_path": "/a", "checkpoint.role": "roles/storage.objectAdmin", "checkpoint.grant": true,
+		"secret_env.*.version": "1", "secret_env.*.grant": true, "checkpoint.mount_path": "/a", "checkpoint.role": "roles/storage.objectAdmin", "checkpoint.grant": true, "checkpoint.per_task": true,
 		"checkpoint.write_time": "10s", "checkpoint.restore_time": "10s", "checkpoint.work_time": "30m", "network.subnetwork": "sub", "network.connector": "projects/p/locations/us-central1/connectors/c",
 		"network.egress": "ALL_TRAFFIC", "binary_authorization.policy": "projects/p/platforms/cloudRun/policies/a", "volumes.*.gcs.grant": true, "volumes.*.empty_dir.medium": "memory",
 		"volumes.*.secret.version": "1", "volumes.*.secret.grant": true, "volumes.*.secret.items.*.version": "1", "volumes.*.secret.items.*.mode": "0400",
