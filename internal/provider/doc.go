@@ -8,8 +8,9 @@
 //	schema.go         the provider block, as users write it
 //	config.go         HCL, then environment, then defaults: one plain Config (pure)
 //	configure.go      from Config to clients and providerdata
-//	gpujob/           resilientjob_gpu_job: account, grants and job as one thing
+//	gpujob/           resilientjob_gpu_job, resource and data source: account, grants and job as one thing
 //	checkpointbucket/ resilientjob_checkpoint_bucket
+//	checkpoints/      resilientjob_checkpoints
 //	execution/        resilientjob_execution, resource and data source
 //	interruptions/    resilientjob_interruptions
 //	functions/        checkpoint_interval, required_retries, exposure

@@ -34,7 +34,8 @@ resource "resilientjob_gpu_job" "sweep" {
   max_retries  = local.sweep.max_retries
 
   checkpoint = {
-    bucket = resilientjob_checkpoint_bucket.sweep.name
+    bucket   = resilientjob_checkpoint_bucket.sweep.name
+    per_task = true # the program saves below task-$CLOUD_RUN_TASK_INDEX/
   }
 
   lifecycle {
