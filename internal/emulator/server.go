@@ -28,11 +28,17 @@ const (
 	controlPrefix = "/control/v1/"
 )
 
+// headerTimeout is how long a connection may take to send its first header. It is
+// counted from the connection's begin, and a header that arrives when it ends is
+// read in part and answered with 400. Clients keep connections that they have not
+// used yet, Go's for 90 seconds: they must give up first.
+const headerTimeout = 3 * time.Minute
+
 // newServer speaks HTTP/1.1 and, for gRPC, HTTP/2 without encryption.
 func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: headerTimeout,
 		ConnContext:       faults.ConnContext,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		Protocols:         new(http.Protocols),
