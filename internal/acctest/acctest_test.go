@@ -39,7 +39,7 @@ func TestAccKillProvider(t *testing.T) {
 	tf := acctest.CLI(t, e)
 	tf.Write(acctest.ProviderConfig(e) + aDataSource)
 	waits := blocked(e)
-	run := tf.Start("plan", "-no-color")
+	run := tf.Processes().Start("plan", "-no-color")
 	<-waits
 	run.AwaitOutput("Reading...")
 	if n := run.KillProvider(); n != 1 {

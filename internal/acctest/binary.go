@@ -17,6 +17,7 @@ import (
 
 	tfprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
 )
@@ -67,6 +68,12 @@ func prepare() error {
 	terraform, err := terraformPath()
 	if err != nil {
 		return err
+	}
+	// Terraform takes what a provider process logs; here nobody would.
+	for _, name := range []string{"SDK", "SDK_PROTO", "SDK_FRAMEWORK", "PROVIDER", "PROVIDER_RESILIENTJOB"} {
+		if err := os.Setenv("TF_LOG_"+name, "off"); err != nil {
+			return err
+		}
 	}
 	return errors.Join(
 		os.Unsetenv("TF_CLI_CONFIG_FILE"),

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	tfjson "github.com/hashicorp/terraform-json"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 )
 
@@ -28,8 +29,12 @@ type Terraform struct {
 	rc        string            // the command line's own configuration
 	overrides map[string]string // folders of providers, by source
 	env       []string
-	plans     int // made so far
+	served    *connections // nil when providers are processes
+	plans     *int         // made so far
 }
+
+// source is the provider's source. Without a host in it the same serves terraform and tofu.
+const source = "resilientjob/resilientjob"
 
 const requiredProviders = `terraform {
   required_providers {
@@ -38,9 +43,10 @@ const requiredProviders = `terraform {
 }
 `
 
-// CLI returns a command line whose provider is this test binary, in a process
-// of its own, bound to the target by environment variables as a user would.
-// Extra variables are NAME=value; NAME= removes one.
+// CLI returns a command line, bound to the target by environment variables as a
+// user would. Extra variables are NAME=value; NAME= removes one. The provider is
+// in this process, one for each connection of terraform, unless Processes says
+// otherwise or the target is Google Cloud.
 func CLI(t testing.TB, e *emulator.Emulator, extra ...string) *Terraform {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
@@ -55,14 +61,14 @@ func CLI(t testing.TB, e *emulator.Emulator, extra ...string) *Terraform {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	tf := &Terraform{t: t, path: terraform, Dir: filepath.Join(root, "config"), processes: filepath.Join(root, "processes")}
+	tf := &Terraform{t: t, path: terraform, plans: new(int), Dir: filepath.Join(root, "config"), processes: filepath.Join(root, "processes")}
 	for _, dir := range []string{tf.Dir, tf.processes} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	tf.rc = filepath.Join(root, "terraform.rc")
-	tf.override(map[string]string{"resilientjob/resilientjob": plugins})
+	tf.override(map[string]string{source: plugins})
 	tf.env = append(cleanEnvironment(e),
 		"TF_CLI_CONFIG_FILE="+tf.rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0", processesEnv+"="+tf.processes)
 	if e != nil {
@@ -72,7 +78,19 @@ func CLI(t testing.TB, e *emulator.Emulator, extra ...string) *Terraform {
 	}
 	tf.env = append(tf.env, extra...)
 	tf.WriteFile("required_providers.tf", requiredProviders)
+	if e != nil {
+		tf.served = serveConnections(t, tf.env)
+	}
 	return tf
+}
+
+// Processes returns the same command line with this test binary as the provider,
+// in processes of their own, as users have them: for what kills one or reads what
+// it logs.
+func (tf *Terraform) Processes() *Terraform {
+	other := *tf
+	other.served = nil
+	return &other
 }
 
 // override adds folders in which providers are found, by source. Without a host in the source, the same file serves terraform and tofu.
@@ -162,8 +180,8 @@ type Plan struct {
 // 1 for an error.
 func (tf *Terraform) Plan(args ...string) *Plan {
 	tf.t.Helper()
-	tf.plans++
-	file := filepath.Join(tf.Dir, fmt.Sprintf("acctest-%d.tfplan", tf.plans))
+	*tf.plans++
+	file := filepath.Join(tf.Dir, fmt.Sprintf("acctest-%d.tfplan", *tf.plans))
 	return &Plan{Result: tf.Run(append([]string{"plan", "-no-color", "-detailed-exitcode", "-out", file}, args...)...), tf: tf, file: file}
 }
 

@@ -3,7 +3,7 @@
 
 // Package acctest is what acceptance tests stand on: the target (an emulator of
 // their own, or Google Cloud), the provider bound to it, and the real command
-// line with a provider process that a test can interrupt and kill.
+// line, which a test can interrupt, and whose provider it can kill.
 //
 // A package with acceptance tests hands its TestMain over:
 //
@@ -23,11 +23,19 @@
 //	resource.ParallelTest(t, resource.TestCase{
 //		ProtoV6ProviderFactories: acctest.Factories(e), ...
 //
-// or the command line, when the test is about processes:
+// or the command line, when the test is about Terraform itself:
 //
 //	tf := acctest.CLI(t, e)
 //	tf.Write(acctest.ProviderConfig(e) + `resource ...`)
 //	tf.Apply().Succeeds()
+//
+// Its provider is in the test's own process, one for each connection that
+// terraform makes where it would start a process: starting one costs more than
+// everything else that a command does. A test that is about processes, because it
+// kills one or reads what it logs, says tf.Processes().
+//
+// What is about the provider alone needs no command line: a core.Folder has the
+// same commands and answers in milliseconds.
 //
 // A state that resources of Google's provider stand in is written by tf.WriteState.
 //

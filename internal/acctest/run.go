@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,9 @@ func (tf *Terraform) Start(args ...string) *Run {
 	r.out.changed = make(chan struct{})
 	r.cmd = exec.Command(tf.path, args...)
 	r.cmd.Dir, r.cmd.Env = tf.Dir, tf.env
+	if tf.served != nil {
+		r.cmd.Env = append(slices.Clone(tf.env), tf.served.variable())
+	}
 	r.cmd.Stdout, r.cmd.Stderr = stdoutOf{r}, &r.out
 	ownGroup(r.cmd)
 	if err := r.cmd.Start(); err != nil {
@@ -71,6 +75,9 @@ func (r *Run) Interrupt() {
 // there were; none fails the test.
 func (r *Run) KillProvider() int {
 	r.tf.t.Helper()
+	if r.tf.served != nil {
+		r.tf.t.Fatal("the provider is no process: start the command with tf.Processes().Start")
+	}
 	entries, err := os.ReadDir(r.tf.processes)
 	if err != nil {
 		r.tf.t.Fatal(err)
@@ -130,6 +137,9 @@ func (r *Run) Wait() *Result {
 		r.killAll()
 		<-r.done
 		r.tf.t.Fatalf("terraform %s did not end within %s:\n%s", strings.Join(r.args, " "), commandLimit, r.out.String())
+	}
+	if r.tf.served != nil {
+		r.tf.served.wait()
 	}
 	res := &Result{t: r.tf.t, Args: r.args, all: r.out.String()}
 	r.stdoutMu.Lock()

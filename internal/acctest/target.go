@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/jonboulle/clockwork"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
 )

@@ -129,11 +129,12 @@ output "one" { value = 1 }
 	}
 }
 
-// Google, and the emulator, can tell which programs call.
+// Google, and the emulator, can tell which programs call. As users have it: the
+// provider is a process, and reads its own environment.
 func TestAccUserAgent(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e, "TF_APPEND_USER_AGENT=my-module/2")
+	tf := acctest.CLI(t, e, "TF_APPEND_USER_AGENT=my-module/2").Processes()
 	tf.Write(anExecution)
 	tf.Plan().Fails("does not exist")
 	calls := e.Faults().Calls()

@@ -113,7 +113,7 @@ func (e *evidence) check(all ...canary) {
 func traced(t *testing.T, e *emulator.Emulator, extra ...string) (tf *acctest.Terraform, log string) {
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "trace.log")
-	return acctest.CLI(t, e, append([]string{"TF_LOG=TRACE", "TF_LOG_PATH=" + log}, extra...)...), log
+	return acctest.CLI(t, e, append([]string{"TF_LOG=TRACE", "TF_LOG_PATH=" + log}, extra...)...).Processes(), log
 }
 
 func readFile(t *testing.T, name string) string {

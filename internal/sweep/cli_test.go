@@ -90,7 +90,11 @@ func (s *shell) strike(k kind, p point, verb string) *acctest.Result {
 	}
 	handle := s.e.Faults().Add(f)
 	s.watched()
-	run := s.tf.Start(verb, "-auto-approve", "-no-color")
+	tf := s.tf
+	if k.killed {
+		tf = tf.Processes()
+	}
+	run := tf.Start(verb, "-auto-approve", "-no-color")
 	switch {
 	case k.killed:
 		<-struck

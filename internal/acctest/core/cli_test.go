@@ -31,8 +31,9 @@ const address = "resilientjob_checkpoint_bucket.b"
 
 // command is one command of a scenario.
 type command struct {
-	verb   string // apply, destroy, taint
+	verb   string // apply, plan, destroy, import, taint, untaint, forget
 	config string
+	flags  []string // id, of an import
 	fault  *faults.Fault
 	kill   bool // the provider, at the fault's call
 	fails  bool
@@ -85,6 +86,28 @@ var scenarios = map[string][]command{
 		{verb: "apply", config: bucket("two", "lifecycle { create_before_destroy = true }"), fails: true, fault: refused(acctest.DeleteBucket)},
 		{verb: "apply", config: bucket("two", "lifecycle { create_before_destroy = true }")},
 		{verb: "apply", config: bucket("three", "lifecycle { create_before_destroy = true }"), fails: true, fault: refused(acctest.InsertBucket)},
+	},
+	"a replacement that is asked for": {
+		{verb: "apply", config: bucket("one", "")},
+		{verb: "apply", config: bucket("one", ""), flags: []string{"-replace=" + address}},
+		{verb: "taint"},
+		{verb: "untaint"},
+		{verb: "apply", config: bucket("one", "")},
+		{verb: "apply", config: bucket("one", "lifecycle { create_before_destroy = true }"), flags: []string{"-replace=" + address}, fails: true},
+	},
+	"nothing is read": {
+		{verb: "apply", config: bucket("one", `labels = { a = "1" }`)},
+		{verb: "plan", config: bucket("one", `labels = { a = "1" }`), flags: []string{"-refresh=false"}},
+		{verb: "apply", config: bucket("one", `labels = { a = "2" }`), flags: []string{"-refresh=false"}},
+		{verb: "destroy", config: bucket("one", `labels = { a = "2" }`), flags: []string{"-refresh=false"}},
+	},
+	"import": {
+		{verb: "import", config: bucket("missing", ""), flags: []string{"missing"}, fails: true},
+		{verb: "apply", config: bucket("one", `labels = { a = "1" }`)},
+		{verb: "forget", config: bucket("one", "")},
+		{verb: "import", config: bucket("one", `labels = { a = "1" }`), flags: []string{"one"}},
+		{verb: "plan", config: bucket("one", `labels = { a = "1" }`)},
+		{verb: "apply", config: bucket("one", `labels = { a = "2" }`)},
 	},
 	"killed in a create": {
 		{verb: "apply", config: bucket("one", ""), fails: true, kill: true, fault: &faults.Fault{Method: acctest.InsertBucket}},
@@ -158,9 +181,19 @@ type shell struct {
 
 func (s *shell) run(t *testing.T, c command) (failed bool) {
 	t.Helper()
-	if c.verb == "taint" {
-		s.tf.Run("taint", address).Succeeds()
+	switch c.verb {
+	case "taint", "untaint":
+		s.tf.Run(c.verb, address).Succeeds()
 		return false
+	case "forget":
+		s.tf.Run("state", "rm", address).Succeeds()
+		return false
+	case "import":
+		s.tf.Write(c.config)
+		return s.tf.Import(address, c.flags[0]).Code != 0
+	case "plan":
+		s.tf.Write(c.config)
+		return s.tf.Plan(c.flags...).Code == 1
 	}
 	s.tf.Write(c.config)
 	struck, gone := make(chan struct{}), make(chan struct{})
@@ -174,7 +207,11 @@ func (s *shell) run(t *testing.T, c command) (failed bool) {
 		}
 		defer s.e.Faults().Add(f).Remove()
 	}
-	run := s.tf.Start(c.verb, "-auto-approve", "-no-color")
+	tf := s.tf
+	if c.kill {
+		tf = tf.Processes()
+	}
+	run := tf.Start(append([]string{c.verb, "-auto-approve", "-no-color"}, c.flags...)...)
 	if c.kill {
 		<-struck
 		run.KillProvider()
@@ -262,9 +299,20 @@ type inProcess struct {
 
 func (p *inProcess) run(t *testing.T, c command) (failed bool) {
 	t.Helper()
-	if c.verb == "taint" {
+	switch c.verb {
+	case "taint":
 		p.core.Taint(address)
 		return false
+	case "untaint":
+		p.core.Untaint(address)
+		return false
+	case "forget":
+		delete(p.core.State, address)
+		return false
+	case "import":
+		return p.core.Import(c.config, address, c.flags[0]).Failed()
+	case "plan":
+		return p.core.Plan(c.config, c.flags...).Failed()
 	}
 	if c.fault != nil {
 		f := *c.fault
@@ -274,9 +322,9 @@ func (p *inProcess) run(t *testing.T, c command) (failed bool) {
 		defer p.e.Faults().Add(f).Remove()
 	}
 	if c.verb == "destroy" {
-		return p.core.Destroy(c.config).Failed()
+		return p.core.Destroy(c.config, c.flags...).Failed()
 	}
-	return p.core.Apply(c.config).Failed()
+	return p.core.Apply(c.config, c.flags...).Failed()
 }
 
 func (p *inProcess) state() string {

@@ -42,32 +42,43 @@ func New(t testing.TB, e *emulator.Emulator, clock clockwork.Clock) *Core {
 	return &Core{t: t, e: e, clock: clock, State: map[string]*Resource{}}
 }
 
-// Apply is terraform apply.
-func (c *Core) Apply(config string) *Result {
+// Apply is terraform apply, with the flags -replace=ADDRESS and -refresh=false.
+func (c *Core) Apply(config string, flags ...string) *Result {
 	c.t.Helper()
-	return c.command(config, false, true)
+	return c.command(config, false, true, flags)
 }
 
-// Plan is terraform plan. The state stays as it is.
-func (c *Core) Plan(config string) *Result {
+// Plan is terraform plan, with the flags of Apply. The state stays as it is.
+func (c *Core) Plan(config string, flags ...string) *Result {
 	c.t.Helper()
-	return c.command(config, false, false)
+	return c.command(config, false, false, flags)
 }
 
-// Destroy is terraform destroy.
-func (c *Core) Destroy(config string) *Result {
+// Destroy is terraform destroy, with the flag -refresh=false.
+func (c *Core) Destroy(config string, flags ...string) *Result {
 	c.t.Helper()
-	return c.command(config, true, true)
+	return c.command(config, true, true, flags)
 }
 
 // Taint is terraform taint.
 func (c *Core) Taint(address string) {
 	c.t.Helper()
+	c.taint(address, true)
+}
+
+// Untaint is terraform untaint.
+func (c *Core) Untaint(address string) {
+	c.t.Helper()
+	c.taint(address, false)
+}
+
+func (c *Core) taint(address string, to bool) {
+	c.t.Helper()
 	r := c.State[address]
-	if r == nil || r.Current == nil {
-		c.t.Fatalf("no %s in the state", address)
+	if r == nil || r.Current == nil || r.Current.Tainted == to {
+		c.t.Fatalf("no %s in the state whose taint could be made %t", address, to)
 	}
-	r.Current.Tainted = true
+	r.Current.Tainted = to
 }
 
 // Import is terraform import: the object is imported, read, and put into the
@@ -138,8 +149,10 @@ func (c *Core) typ(p *process, typeName string) tftypes.Type {
 }
 
 // command plans, and applies the plan when it has no error.
-func (c *Core) command(text string, destroy, apply bool) *Result {
+func (c *Core) command(text string, destroy, apply bool, flags []string) *Result {
 	c.t.Helper()
+	w := &walk{Core: c, changes: map[string]*change{}, values: map[string]tftypes.Value{}}
+	w.take(flags)
 	defer c.end()
 	c.interrupted.Store(false)
 	res := &Result{Actions: map[string]string{}}
@@ -148,7 +161,7 @@ func (c *Core) command(text string, destroy, apply bool) *Result {
 		return res
 	}
 	before := c.snapshot()
-	w := &walk{Core: c, p: p, res: res, changes: map[string]*change{}, values: map[string]tftypes.Value{}}
+	w.p, w.res = p, res
 	w.plan(destroy)
 	if c.interrupted.Load() && !res.Failed() {
 		res.inconsistent("", "operation canceled", []string{"interrupted during the plan"})

@@ -4,6 +4,9 @@
 package core
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -34,6 +37,25 @@ type walk struct {
 	changes map[string]*change
 	values  map[string]tftypes.Value // what references get, by address
 	broken  map[string]bool          // addresses that failed or were skipped
+
+	replaced    []string // by a flag
+	unrefreshed bool     // by a flag
+}
+
+// take takes over flags of the command line.
+func (w *walk) take(flags []string) {
+	w.t.Helper()
+	for _, flag := range flags {
+		address, replaced := strings.CutPrefix(flag, "-replace=")
+		switch {
+		case replaced:
+			w.replaced = append(w.replaced, address)
+		case flag == "-refresh=false":
+			w.unrefreshed = true
+		default:
+			w.t.Fatalf("the core does not know the flag %s", flag)
+		}
+	}
 }
 
 // plan reads and plans. A destroy is preceded by a whole plan of the
@@ -43,9 +65,13 @@ func (w *walk) plan(destroy bool) {
 	if destroy && len(w.State) == 0 {
 		return
 	}
+	// Without a refresh a destroy has no plan before it.
 	for _, address := range w.addresses() {
+		if destroy && w.unrefreshed {
+			break
+		}
 		r, b := w.State[address], w.config.find(address)
-		if r != nil {
+		if r != nil && !w.unrefreshed {
 			w.refreshAll(address, r)
 		}
 		switch {
@@ -170,7 +196,7 @@ func (w *walk) planOne(b *block, planned *change) *change {
 	switch {
 	case prior.IsNull():
 		ch.action = create
-	case changes(replaces, prior, after):
+	case slices.Contains(w.replaced, address), changes(replaces, prior, after):
 		ch.action = replace
 		if ch.after, ch.private, _, ok = w.ask(address, b.typeName, null, config, private); !ok {
 			return nil

@@ -12,14 +12,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 )
 
 // A name that is taken: by our project, with the way to import it (case 106); by somebody else (case 107). Nothing is adopted or changed.
-func TestAccNameTaken(t *testing.T) {
+func TestNameTakenByOneOrAnother(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	other := otherClient(t, e)
 	if _, err := other.CreateBucket(t.Context(), acctest.EmulatorProject, &storage.Bucket{Name: "ckpt-own", Location: "us-central1"}); err != nil {
 		t.Fatal(err)
@@ -43,7 +44,7 @@ func TestAccNameTaken(t *testing.T) {
 }
 
 // The answer to a create is lost: what was made is found and kept, and nothing is made twice (case 38).
-func TestAccCreateLostAnswer(t *testing.T) {
+func TestCreateLostAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]faults.Fault{
 		"done and lost":   {Method: acctest.InsertBucket, Lose: true},
@@ -54,7 +55,7 @@ func TestAccCreateLostAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := acctest.Emulator(t)
-			tf := acctest.CLI(t, e)
+			tf := core.Open(t, e)
 			e.Faults().Add(fault)
 			tf.Write(bucketConfig(e, "ckpt-lost", "  labels = { team = \"ml\" }\n"))
 			tf.Apply().Succeeds()
@@ -64,10 +65,10 @@ func TestAccCreateLostAnswer(t *testing.T) {
 }
 
 // The answer is lost, and somebody of the same project has made another bucket of that name meanwhile: that one is not ours.
-func TestAccCreateLostToSomebodyElse(t *testing.T) {
+func TestCreateLostToSomebodyElse(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	other := otherClient(t, e)
 	made := false
 	e.Faults().Add(faults.Fault{Method: acctest.InsertBucket, Match: func(c faults.Call) bool { return strings.Contains(c.UserAgent, "Terraform") },
@@ -88,10 +89,10 @@ func TestAccCreateLostToSomebodyElse(t *testing.T) {
 }
 
 // What was made is in the state although it cannot be read back, and it is not tainted.
-func TestAccCreateUnreadable(t *testing.T) {
+func TestCreateUnreadable(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	e.Faults().Add(faults.Fault{Method: acctest.GetBucket, After: 1, Status: status.New(codes.PermissionDenied, "no storage.buckets.get")})
 	tf.Write(bucketConfig(e, "ckpt-blind", ""))
 	tf.Apply().Succeeds().Says("Warning: Bucket not read back")
@@ -99,10 +100,10 @@ func TestAccCreateUnreadable(t *testing.T) {
 }
 
 // A read that fails never drops the bucket.
-func TestAccReadDenied(t *testing.T) {
+func TestReadDenied(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	tf.Write(bucketConfig(e, "ckpt-denied", ""))
 	tf.Apply().Succeeds()
 	e.Storage().Deny("ckpt-denied", "storage.buckets.get")
@@ -113,10 +114,10 @@ func TestAccReadDenied(t *testing.T) {
 }
 
 // A refused create leaves nothing behind, and the next apply converges.
-func TestAccCreateRefused(t *testing.T) {
+func TestCreateRefused(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	e.Faults().Add(faults.Fault{Method: acctest.InsertBucket, Status: status.New(codes.PermissionDenied, "acct does not have storage.buckets.create access to the Google Cloud project.")})
 	tf.Write(bucketConfig(e, "ckpt-refused", ""))
 	tf.Apply().Fails("Error: Cannot create the bucket", "does not have storage.buckets.create access")
@@ -136,7 +137,7 @@ func TestAccCreateKilled(t *testing.T) {
 	release := make(chan struct{})
 	e.Faults().Add(faults.Fault{Method: acctest.GetBucket, After: 1, Do: func(faults.Call) { close(reached); <-release }})
 	tf.Write(bucketConfig(e, "ckpt-killed", ""))
-	run := tf.Start("apply", "-no-color", "-auto-approve", "-input=false")
+	run := tf.Processes().Start("apply", "-no-color", "-auto-approve", "-input=false")
 	<-reached
 	run.KillProvider()
 	close(release)

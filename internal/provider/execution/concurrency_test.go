@@ -18,12 +18,12 @@ import (
 
 // Exactly once: beside other runs, and whatever becomes of the answer to :run.
 
-func TestAccExecution_besideAnother(t *testing.T) {
+func TestExecution_besideAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	other := w.runByHand()
 	w.attempt()
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Apply().Fails("Job is already running", "Job train has 1 unfinished execution: "+short(other), "set allow_concurrent = true",
 		"gcloud run jobs executions cancel "+short(other)+" --region=us-central1 --project="+acctest.EmulatorProject)
 	w.isGone(tf)
@@ -66,7 +66,7 @@ func TestAccExecution_twoRunsInOneApply(t *testing.T) {
 
 // case 37: the answer to :run is 503 although the execution was created, or the
 // connection is cut. There must not be two.
-func TestAccExecution_lostAnswer(t *testing.T) {
+func TestExecution_lostAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(*world) faults.Fault{
 		"503, and it was created": func(w *world) faults.Fault {
@@ -89,7 +89,7 @@ func TestAccExecution_lostAnswer(t *testing.T) {
 			f := fault(w)
 			f.Method = acctest.RunJob
 			w.Faults().Add(f)
-			tf := w.cli(`wait_for = "completed"`)
+			tf := w.core(`wait_for = "completed"`)
 			tf.Apply().Succeeds()
 			w.hasState(tf, "succeeded")
 			if got, want := tf.State().Attribute(address, "name"), short(w.only()); got != want {
@@ -102,7 +102,7 @@ func TestAccExecution_lostAnswer(t *testing.T) {
 }
 
 // An answer that proves that nothing was accepted is followed by :run again.
-func TestAccExecution_rateLimited(t *testing.T) {
+func TestExecution_rateLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	w.succeed()
@@ -111,19 +111,19 @@ func TestAccExecution_rateLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Faults().Add(faults.Fault{Method: acctest.RunJob, Times: 2, Status: limited})
-	tf := w.cli(`wait_for = "completed"`)
+	tf := w.core(`wait_for = "completed"`)
 	tf.Apply().Succeeds()
 	w.only()
 	w.requests(3, 0)
 }
 
 // A refusal leaves nothing: no state, no taint, no execution.
-func TestAccExecution_refused(t *testing.T) {
+func TestExecution_refused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	const denied = "Permission 'run.jobs.runWithOverrides' denied on resource 'train' (or resource may not exist)."
 	w.Faults().Add(faults.Fault{Method: acctest.RunJob, Status: status.New(codes.PermissionDenied, denied)})
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Apply().Fails("Cannot run the job", denied)
 	w.isGone(tf)
 	w.requests(1, 0)
@@ -138,7 +138,7 @@ func TestAccExecution_refused(t *testing.T) {
 
 // Overrides of many executions: the list is read to its end, because an old one
 // may still run.
-func TestAccExecution_oldRunBehindManyPages(t *testing.T) {
+func TestExecution_oldRunBehindManyPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	old := w.runByHand()
@@ -153,7 +153,7 @@ func TestAccExecution_oldRunBehindManyPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Apply().Fails("Job is already running", short(old))
 	if n := w.Faults().Count(acctest.ListExecutions); n != 3 {
 		t.Errorf("%d pages for 231 executions, want 3", n)

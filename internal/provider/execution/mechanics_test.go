@@ -69,7 +69,7 @@ func TestAccExecution_killedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	tf := w.cli(`wait_for = "completed"`)
-	apply := tf.Start("apply", "-auto-approve", "-no-color")
+	apply := tf.Processes().Start("apply", "-auto-approve", "-no-color")
 	task := w.attempt()
 	w.await(w.only().GetName(), isRunning)
 	apply.KillProvider()
@@ -104,7 +104,7 @@ func TestAccExecution_killedRightAfterRun(t *testing.T) {
 		<-ctx.Done()
 	}})
 	tf := w.cli(`wait_for = "started"`)
-	apply := tf.Start("apply", "-auto-approve", "-no-color")
+	apply := tf.Processes().Start("apply", "-auto-approve", "-no-color")
 	w.receive(searching, "the provider does not look for the lost run")
 	apply.KillProvider()
 	apply.Wait().Fails()
@@ -121,10 +121,10 @@ func TestAccExecution_killedRightAfterRun(t *testing.T) {
 	w.requests(1, 0)
 }
 
-func TestAccExecution_timeout(t *testing.T) {
+func TestExecution_timeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
-	tf := w.cli("wait_for = \"completed\"\n timeouts = { create = \"1s\" }")
+	tf := w.core("wait_for = \"completed\"\n timeouts = { create = \"1s\" }")
 	tf.Apply().Succeeds().Says("Stopped watching the execution", "The time limit ran out (timeouts.create)", "goes on: it was not cancelled")
 	task := w.attempt()
 	w.isTainted(tf, false)
@@ -136,13 +136,13 @@ func TestAccExecution_timeout(t *testing.T) {
 	w.requests(1, 0)
 }
 
-func TestAccExecution_lostPermission(t *testing.T) {
+func TestExecution_lostPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	denied := w.Faults().Add(faults.Fault{
 		Method: acctest.GetExecution, Times: -1, Status: status.New(codes.PermissionDenied, "Permission 'run.executions.get' denied on resource (or it may not exist)."),
 	})
-	tf := w.cli(`wait_for = "completed"`)
+	tf := w.core(`wait_for = "completed"`)
 	tf.Apply().Succeeds().Says("Stopped watching the execution", "Permission 'run.executions.get' denied", "goes on: it was not cancelled")
 	w.isTainted(tf, false)
 	w.hasState(tf, "pending")
@@ -187,10 +187,10 @@ func TestAccExecution_triggerUnknownAtPlan(t *testing.T) {
 	tf.Plan().IsEmpty()
 }
 
-func TestAccExecution_destroyWhileRunning(t *testing.T) {
+func TestExecution_destroyWhileRunning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Apply().Succeeds()
 	task := w.attempt()
 	tf.Destroy().Fails("Execution is still running", short(w.only()), "set cancel_on_destroy = true in this resource and apply that alone")
@@ -216,10 +216,10 @@ func TestAccExecution_destroyWhileRunning(t *testing.T) {
 	w.requests(1, 1)
 }
 
-func TestAccExecution_replace(t *testing.T) {
+func TestExecution_replace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Apply().Succeeds()
 	task := w.attempt()
 	first := w.only()
@@ -307,7 +307,7 @@ func TestAccExecution_killedWhileCancelling(t *testing.T) {
 	tf := w.cli("cancel_on_destroy = true")
 	tf.Apply().Succeeds()
 	task := w.attempt()
-	destroy := tf.Start("destroy", "-auto-approve", "-no-color")
+	destroy := tf.Processes().Start("destroy", "-auto-approve", "-no-color")
 	w.receive(task.Stopping(), "the task was not stopped")
 	destroy.KillProvider()
 	destroy.Wait().Fails()

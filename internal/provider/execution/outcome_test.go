@@ -20,11 +20,11 @@ import (
 
 // A run that ended without success is tainted on purpose: the next apply runs
 // again.
-func TestAccExecution_failedRunsAgain(t *testing.T) {
+func TestExecution_failedRunsAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.all(func(a *runner.ScriptedAttempt) { a.Exit(3) })
-	tf := w.cli(`wait_for = "completed"`)
+	tf := w.core(`wait_for = "completed"`)
 	res := tf.Apply().Fails(
 		"Execution ended without success", "of 1 task 1 failed; 1 had been retried",
 		"Task 0 failed after 2 attempts, exit code 3: the program ended with exit code 3.",
@@ -67,10 +67,10 @@ func TestAccExecution_untaintAcceptsAFailedRun(t *testing.T) {
 
 // One that fails after create has returned is no failure of an apply: the state
 // says so, and nothing runs again.
-func TestAccExecution_failsLater(t *testing.T) {
+func TestExecution_failsLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Apply().Succeeds()
 	w.hasState(tf, "running")
 	w.attempt().Exit(1)
@@ -97,11 +97,11 @@ func TestAccExecution_cancelledByHand(t *testing.T) {
 }
 
 // wait_for = "created" returns with the answer to the run, whatever comes.
-func TestAccExecution_waitForCreated(t *testing.T) {
+func TestExecution_waitForCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	w.Run().SetTiming(run.Timing{Start: -1}) // it never starts
-	tf := w.cli(`wait_for = "created"`)
+	tf := w.core(`wait_for = "created"`)
 	tf.Apply().Succeeds().SaysNot("Stopped watching")
 	w.hasState(tf, "pending")
 	if n := w.Faults().Count(acctest.GetExecution); n != 0 {
@@ -113,7 +113,7 @@ func TestAccExecution_waitForCreated(t *testing.T) {
 
 // case 110: a mount or an image that fails before the start is told apart from a
 // failure of the program, in every form in which the platform may report it.
-func TestAccExecution_doesNotStart(t *testing.T) {
+func TestExecution_doesNotStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		behaviour run.Behaviour
@@ -135,7 +135,7 @@ func TestAccExecution_doesNotStart(t *testing.T) {
 			} else {
 				w.tasks.Refuse(func(runner.Task) error { return errors.New(`mounting volume "ckpt" at /checkpoints failed`) })
 			}
-			tf := w.cli(`wait_for = "completed"`)
+			tf := w.core(`wait_for = "completed"`)
 			tf.Apply().Fails("Execution ended without success", "The program never ran", c.says).SaysNot("the program ended with")
 			w.isTainted(tf, true)
 			w.hasState(tf, "failed")
@@ -168,7 +168,7 @@ func TestAccExecution_preempted(t *testing.T) {
 
 // The platform forgets old executions, and a job can be deleted: neither causes
 // a run, nor a change of what is known.
-func TestAccExecution_forgotten(t *testing.T) {
+func TestExecution_forgotten(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]func(*world){
 		"execution": func(w *world) { w.Run().ForgetExecution(w.only().GetName()) },
@@ -181,7 +181,7 @@ func TestAccExecution_forgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 0)
-			tf := w.cli("")
+			tf := w.core("")
 			tf.Apply().Succeeds()
 			w.attempt()
 			forget(w)
@@ -213,12 +213,12 @@ func TestAccExecution_forgottenWhileWaiting(t *testing.T) {
 }
 
 // What a run sends: overrides and the key, and nothing that changes the job.
-func TestAccExecution_overrides(t *testing.T) {
+func TestExecution_overrides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	w.succeed()
 	before := w.Run().Job(jobFull)
-	tf := w.cli(`
+	tf := w.core(`
   wait_for     = "completed"
   args         = ["--epochs", "9"]
   env          = { LR = "0.1", EMPTY = "" }
@@ -262,11 +262,11 @@ func TestAccExecution_overrides(t *testing.T) {
 }
 
 // No overrides and empty ones are one configuration.
-func TestAccExecution_emptyOverrides(t *testing.T) {
+func TestExecution_emptyOverrides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	w.succeed()
-	tf := w.cli(`wait_for = "completed"`)
+	tf := w.core(`wait_for = "completed"`)
 	tf.Apply().Succeeds()
 	tf.Write(w.config("wait_for = \"completed\"\n env = {}\n triggers = {}"))
 	if a := tf.Plan().Actions(address); a != "update" {
@@ -281,10 +281,10 @@ func TestAccExecution_emptyOverrides(t *testing.T) {
 	w.requests(1, 0)
 }
 
-func TestAccExecution_missingJob(t *testing.T) {
+func TestExecution_missingJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
-	tf := w.cli("")
+	tf := w.core("")
 	tf.Write(acctest.ProviderConfig(w.Emulator) + "resource \"resilientjob_execution\" \"test\" {\n job = \"missing\"\n}\n")
 	tf.Apply().Fails("Cannot read the job", "Write the name of a job that exists")
 	w.isGone(tf)

@@ -15,6 +15,7 @@ import (
 	"cloud.google.com/go/run/apiv2/runpb"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
@@ -140,6 +141,17 @@ func (w *world) cli(attributes string) *acctest.Terraform {
 	return tf
 }
 
+// core is cli with Terraform's core in process: where the command line itself is
+// not the point.
+func (w *world) core(attributes string) *core.Folder {
+	f := core.Open(w.t, w.Emulator)
+	f.Write(w.config(attributes))
+	return f
+}
+
+// stated is a command line or a core.
+type stated interface{ State() *acctest.State }
+
 // config is the provider and one execution with these attributes.
 func (w *world) config(attributes string) string {
 	return acctest.ProviderConfig(w.Emulator) + fmt.Sprintf("resource \"resilientjob_execution\" \"test\" {\n  job = \"train\"\n%s\n}\n", attributes)
@@ -161,7 +173,7 @@ func (w *world) requests(runs, cancels int) {
 }
 
 // hasState asserts the resource's state attribute.
-func (w *world) hasState(tf *acctest.Terraform, want string) {
+func (w *world) hasState(tf stated, want string) {
 	w.t.Helper()
 	if got := tf.State().Attribute(address, "state"); got != want {
 		w.t.Errorf("state is %v, want %q", got, want)
@@ -169,7 +181,7 @@ func (w *world) hasState(tf *acctest.Terraform, want string) {
 }
 
 // isTainted asserts whether the next apply replaces the resource.
-func (w *world) isTainted(tf *acctest.Terraform, want bool) {
+func (w *world) isTainted(tf stated, want bool) {
 	w.t.Helper()
 	r := tf.State().Resource(address)
 	if r == nil || r.Tainted != want {
@@ -178,7 +190,7 @@ func (w *world) isTainted(tf *acctest.Terraform, want bool) {
 }
 
 // isGone asserts that the state holds nothing.
-func (w *world) isGone(tf *acctest.Terraform) {
+func (w *world) isGone(tf stated) {
 	w.t.Helper()
 	if all := tf.State().Addresses(); len(all) != 0 {
 		w.t.Errorf("the state still has %s", strings.Join(all, ", "))

@@ -81,7 +81,7 @@ func TestAccKilledWhileCreating(t *testing.T) { // row 5
 		<-ctx.Done()
 	}})
 	w.tf.Write(w.config(""))
-	run := w.tf.Start("apply", "-auto-approve", "-no-color")
+	run := w.tf.Processes().Start("apply", "-auto-approve", "-no-color")
 	select {
 	case <-arrived:
 	case <-time.After(limit):
