@@ -17,6 +17,7 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
@@ -188,10 +189,10 @@ func TestAccLife(t *testing.T) {
 }
 
 // What a create sends, and that nothing follows (cases 92, 94).
-func TestAccCreateRequest(t *testing.T) {
+func TestCreateRequest(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	tf.Write(bucketConfig(e, "ckpt-create", ""))
 	calls := acctest.Since(e)
 	tf.Apply().Succeeds()
@@ -234,10 +235,10 @@ func TestAccCreateRequest(t *testing.T) {
 }
 
 // Another spelling of the same value is no change, and what only Terraform knows sends nothing (cases 10, 130).
-func TestAccUpdateThatSendsNothing(t *testing.T) {
+func TestUpdateThatSendsNothing(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	tf.Write(bucketConfig(e, "ckpt-same", `
   soft_delete_retention = "168h"
 `))
@@ -266,10 +267,10 @@ func TestAccUpdateThatSendsNothing(t *testing.T) {
 }
 
 // An update names what differs and nothing else; labels and lifecycle rules of others survive (cases 20, 94).
-func TestAccUpdateRequest(t *testing.T) {
+func TestUpdateRequest(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	other := otherClient(t, e)
 	const name = "ckpt-update"
 	tf.Write(bucketConfig(e, name, `
@@ -390,10 +391,10 @@ func TestAccDisappears(t *testing.T) {
 }
 
 // A change of somebody else between read and write is seen, and not lost.
-func TestAccUpdateConflict(t *testing.T) {
+func TestUpdateConflict(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	other := otherClient(t, e)
 	const name = "ckpt-conflict"
 	tf.Write(bucketConfig(e, name, ""))

@@ -11,15 +11,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
 // A bucket with objects is not destroyed: the error says how many there are and what to set, and all of them are still there (case 91).
-func TestAccDestroyNotEmpty(t *testing.T) {
+func TestDestroyNotEmpty(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	other := otherClient(t, e)
 	const name = "ckpt-full"
 	tf.Write(bucketConfig(e, name, ""))
@@ -50,7 +51,7 @@ func TestAccDestroyNotEmpty(t *testing.T) {
 }
 
 // Objects with older versions (case 85), and folders that are nested and empty.
-func TestAccForceDestroy(t *testing.T) {
+func TestForceDestroy(t *testing.T) {
 	t.Parallel()
 	for kind, attributes := range map[string]string{
 		"versions": "  force_destroy = true\n  versioning = true\n  hierarchical_namespace = false\n",
@@ -59,7 +60,7 @@ func TestAccForceDestroy(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			e := acctest.Emulator(t)
-			tf := acctest.CLI(t, e)
+			tf := core.Open(t, e)
 			name := "ckpt-" + kind
 			tf.Write(bucketConfig(e, name, attributes))
 			tf.Apply().Succeeds()
@@ -83,10 +84,10 @@ func TestAccForceDestroy(t *testing.T) {
 }
 
 // A missing permission for one step does not stop the others (case 89).
-func TestAccForceDestroyWithoutManagedFolders(t *testing.T) {
+func TestForceDestroyWithoutManagedFolders(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	const name = "ckpt-steps"
 	tf.Write(bucketConfig(e, name, "  force_destroy = true\n"))
 	tf.Apply().Succeeds()
@@ -99,10 +100,10 @@ func TestAccForceDestroyWithoutManagedFolders(t *testing.T) {
 }
 
 // An object that cannot be deleted ends the destroy with its reason, and the bucket stays in the state.
-func TestAccForceDestroyFails(t *testing.T) {
+func TestForceDestroyFails(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
-	tf := acctest.CLI(t, e)
+	tf := core.Open(t, e)
 	const name = "ckpt-held"
 	tf.Write(bucketConfig(e, name, "  force_destroy = true\n"))
 	tf.Apply().Succeeds()
