@@ -85,7 +85,7 @@ func CheckSharedCheckpoint(tasks int64, checkpoint, apart bool) []Finding {
 		return nil
 	}
 	return []Finding{{CheckpointShared, fmt.Sprintf(
-		"All %d tasks see the same folder, and of two tasks that write to one name the one loses its checkpoint. A program that puts %s into the path of its checkpoints keeps them apart. "+
+		"All %d tasks see the same folder, and of two tasks that write to one name, one loses its checkpoint. A program that puts %s into the path of its checkpoints keeps them apart. "+
 			"When yours does, say so with per_task = true in checkpoint; else make it do so, or write task_count = 1.", tasks, TaskIndexEnv)}}
 }
 
