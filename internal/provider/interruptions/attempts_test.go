@@ -140,6 +140,7 @@ func TestInterruptions(t *testing.T) {
 		// One preemption that is told of more than once is one.
 		"text and audit, both labelled":  {list{at(0, system, "e1 0 0 i", message), at(0.5, events, "e1 0 0 i", says("INSTANCE_PREEMPTED")), at(9, system, "e1 0 0 i", exit143)}, []string{"0 e1/0/0 preempted exit 143"}},
 		"text and audit of an execution": {list{at(0, system, "e1 0 0 i", message), at(0.5, events, "e1", says("INSTANCE_PREEMPTED")), at(9, system, "e1 0 0 i", exit143)}, []string{"0 e1/0/0 preempted exit 143"}},
+		"audit a minute later":           {list{at(55, system, "e1 0 0 i", message), at(65, events, "e1", says("INSTANCE_PREEMPTED"))}, []string{"55 e1/0/0 preempted"}},
 		"audit before the text":          {list{at(-1, events, "-", says("INSTANCE_PREEMPTED")), at(0, system, "e1 0 0 i", message)}, []string{"-1 e1/0/0 preempted"}},
 		"the end of an execution that was preempted to its end": {
 			list{at(0, system, "e1 0 0 i", message), at(9, system, "e1 0 0 i", exit143), at(10, events, "e1", over("NonZeroExitCode", "INSTANCE_PREEMPTED", "INSTANCE_PREEMPTED: "+failure))},

@@ -301,7 +301,7 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	w.Faults().Add(faults.Fault{Method: listEntries, After: 1, Times: 3, Status: limited})
 	clock := core.NewClock()
-	clock.FakeClock.Advance(noon.Sub(clock.Now()))
+	clock.Advance(noon.Sub(clock.Now()))
 	state, diags := w.look(map[string]any{"job": "train", "limit": 5000}, clock)
 	if len(diags) > 0 || state["interruption_count"] != int64(2500) {
 		t.Errorf("%v %s", state["interruption_count"], said(diags, 0))
