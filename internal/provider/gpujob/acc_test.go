@@ -17,6 +17,7 @@ import (
 	"google.golang.org/api/storage/v1"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	terraform "github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
@@ -43,6 +44,33 @@ type world struct {
 
 func newWorld(t testing.TB, options ...func(*emulator.Options)) *world {
 	t.Helper()
+	w := withoutTerraform(t, options...)
+	w.tf = acctest.CLI(t, w.e)
+	return w
+}
+
+// processless is a world in which Terraform's core in process takes the place of
+// the command line: for what is about requests, faults, states and messages.
+type processless struct {
+	*world
+	tf *terraform.Folder
+}
+
+func inProcess(t testing.TB, options ...func(*emulator.Options)) *processless {
+	t.Helper()
+	w := withoutTerraform(t, options...)
+	return &processless{w, &terraform.Folder{Core: terraform.New(t, w.e, terraform.NewClock())}}
+}
+
+// apply writes and applies a configuration.
+func (w *processless) apply(hcl string) *terraform.Outcome {
+	w.t.Helper()
+	w.tf.Write(hcl)
+	return w.tf.Apply()
+}
+
+func withoutTerraform(t testing.TB, options ...func(*emulator.Options)) *world {
+	t.Helper()
 	w := &world{t: t, tasks: runner.NewScripted()}
 	w.tasks.OnStop(func(a *runner.ScriptedAttempt) { a.Exit(143) })
 	w.e = acctest.Emulator(t, append(options, func(o *emulator.Options) { o.Launcher = w.tasks })...)
@@ -58,7 +86,6 @@ func newWorld(t testing.TB, options ...func(*emulator.Options)) *world {
 	w.client = client
 	w.job = resourcename.Job{Project: acctest.EmulatorProject, Location: acctest.EmulatorRegion, Name: acctest.Name("job")}
 	w.bucket = w.newBucket()
-	w.tf = acctest.CLI(t, w.e)
 	return w
 }
 

@@ -59,7 +59,7 @@ func refuse(method string, after int) faults.Fault {
 // go on naming the deleted account.
 func TestAccAccountStaysWithItsGrant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config(`service_account_id = "acct-old-1"`)).Succeeds()
 	w.e.Faults().Add(refuse(acctest.SetBucketPolicy, 1))
 	w.apply(w.config(`service_account_id = "acct-new-1"`)).Fails("Cannot revoke a role", "the next apply tries again")
@@ -77,7 +77,7 @@ func TestAccAccountStaysWithItsGrant(t *testing.T) {
 // neither changed nor deleted.
 func TestAccSomebodyElsesJob(t *testing.T) { // row 25
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	mine := w.live().GetUid()
 	theirs := &runpb.Job{Template: &runpb.ExecutionTemplate{Template: &runpb.TaskTemplate{Containers: []*runpb.Container{{Image: "theirs:1"}}}}}
@@ -93,7 +93,8 @@ func TestAccSomebodyElsesJob(t *testing.T) { // row 25
 
 	plan := w.tf.Plan()
 	equal(t, "what the plan does", plan.Actions(address), "update")
-	plan.Says("uid = (known after apply)", "Another job has the name", mine, uid)
+	equal(t, "uid is known only after apply", plan.Unknown(address, "uid"), true)
+	plan.Says("Another job has the name", mine, uid)
 	for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
 		since := acctest.Since(w.e)
 		w.tf.Write(w.config("max_retries = 1"))

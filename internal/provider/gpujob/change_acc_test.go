@@ -4,9 +4,9 @@
 package gpujob_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -20,19 +20,10 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
-// words matches a text whatever line breaks a terminal puts into it.
-func words(s string) *regexp.Regexp {
-	parts := strings.Fields(s)
-	for i, p := range parts {
-		parts[i] = regexp.QuoteMeta(p)
-	}
-	return regexp.MustCompile(strings.Join(parts, `[\s│╷╵]+`))
-}
-
 // The rows of the life-cycle table in which something is missing.
 func TestAccMissingParts(t *testing.T) { // rows 14, 15, 16, 17, 23
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	account, _ := w.e.IAM().Lookup(w.email())
 
@@ -40,7 +31,7 @@ func TestAccMissingParts(t *testing.T) { // rows 14, 15, 16, 17, 23
 	w.deleteJob()
 	plan := w.tf.Plan()
 	equal(t, "without job", plan.Actions(address), "update")
-	plan.Says("uid = (known after apply)")
+	equal(t, "uid is known only after apply", plan.Unknown(address, "uid"), true)
 	since := acctest.Since(w.e)
 	w.tf.Apply().Succeeds()
 	equal(t, "writes", since.Writes(), []string{acctest.CreateJob})
@@ -120,7 +111,7 @@ func TestAccAllGone(t *testing.T) { // row 18
 // The account changes in place: own, named, another own, own again.
 func TestAccAccountChangesInPlace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	shared := w.addAccount("shared-account", "")
 	w.apply(w.config("")).Succeeds()
 	uid := w.live().GetUid()
@@ -170,7 +161,7 @@ func TestAccAccountChangesInPlace(t *testing.T) {
 // A role that a named account had before is not recorded and never revoked.
 func TestAccGrantWasThere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	shared := w.addAccount("shared-account", "")
 	if _, err := w.client.AddMember(t.Context(), w.grant(shared.GetEmail())); err != nil {
 		t.Fatal(err)
@@ -205,7 +196,7 @@ func TestAccGrantWasThere(t *testing.T) {
 // A grant that cannot be revoked stays and is revoked by the next apply.
 func TestAccGrantCannotBeRevoked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	old := w.grant(w.email())
 	next := w.newBucket()
@@ -213,7 +204,7 @@ func TestAccGrantCannotBeRevoked(t *testing.T) {
 		Status: status.New(codes.PermissionDenied, "Terraform does not have storage.buckets.setIamPolicy access.")})
 	hcl := w.bare(`checkpoint = { bucket = "` + next + `" }`)
 	w.apply(hcl).Fails("Cannot revoke a role", "setIamPolicy access", "the next apply tries again")
-	equal(t, "bucket in the state", strings.Contains(w.tf.Run("show", "-no-color").Output(), next), true)
+	equal(t, "bucket in the state", strings.Contains(fmt.Sprint(w.tf.State().Attribute(address, "checkpoint")), next), true)
 	equal(t, "held", w.hasGrant(old) && w.hasGrant(w.grantOn(next, w.email())), true)
 	w.tf.Apply().Succeeds()
 	if w.hasGrant(old) {
@@ -229,7 +220,7 @@ func TestAccGrantCannotBeRevoked(t *testing.T) {
 // runs; the way out takes two steps.
 func TestAccRunningExecutions(t *testing.T) { // rows 19, 20
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	execution := w.run()
 	cancelLine := "gcloud run jobs executions cancel " + execution + " --region=" + w.job.Location + " --project=" + w.job.Project
@@ -268,7 +259,7 @@ func TestAccRunningExecutions(t *testing.T) { // rows 19, 20
 // A destroy in which each thing is gone already, or refuses once.
 func TestAccDestroyGoesOn(t *testing.T) { // row 22
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	for _, method := range []string{acctest.DeleteJob, acctest.SetBucketPolicy, acctest.DeleteServiceAccount} {
 		w.e.Faults().Add(faults.Fault{Method: method, Status: status.New(codes.PermissionDenied, "not today")})
@@ -311,7 +302,7 @@ func TestAccOtherWorld(t *testing.T) { // row 24
 // A bucket elsewhere is worth a warning, once.
 func TestAccBucketElsewhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	far := acctest.Name("far")
 	if _, err := w.client.CreateBucket(t.Context(), w.job.Project, &storage.Bucket{Name: far, Location: "EUROPE-WEST4"}); err != nil {
 		t.Fatal(err)

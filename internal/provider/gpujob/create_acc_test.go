@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"cloud.google.com/go/run/apiv2/runpb"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/jonboulle/clockwork"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	terraform "github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/iam"
@@ -53,7 +53,7 @@ func TestAccImageNotFound(t *testing.T) { // row 9
 // apply.
 func TestAccUpdateNotReady(t *testing.T) { // row 13
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	uid := w.live().GetUid()
 	w.e.Run().SetImageMissing("train:2", true)
@@ -105,7 +105,7 @@ func TestAccKilledWhileCreating(t *testing.T) { // row 5
 // create of the account says that its name is taken, and then it is found and adopted.
 func TestAccAccountNameIsTaken(t *testing.T) { // row 5
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	account := w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), w.job.String())
 	w.e.IAM().Hide(w.email(), iam.ReadView, 2)
 	since := acctest.Since(w.e)
@@ -120,8 +120,8 @@ func TestAccAccountNameIsTaken(t *testing.T) { // row 5
 // A job of the name exists: the error is the way out, and nothing was written.
 func TestAccJobExists(t *testing.T) { // row 4
 	t.Parallel()
-	w := newWorld(t)
-	other := acctest.CLI(t, w.e)
+	w := inProcess(t)
+	other := terraform.Open(t, w.e)
 	other.Write(w.config(""))
 	other.Apply().Succeeds()
 
@@ -139,7 +139,7 @@ func TestAccJobExists(t *testing.T) { // row 4
 // An account of the name belongs to somebody else.
 func TestAccAccountIsForeign(t *testing.T) { // row 6
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), "mine")
 	since := acctest.Since(w.e)
 	w.apply(w.config("")).Fails("Cannot make the job's service account", `its description ("mine") does not say that it was made for this job`, `Set service_account = "`+w.email()+`"`)
@@ -155,7 +155,7 @@ func TestAccAccountIsForeign(t *testing.T) { // row 6
 // Nothing is written when the bucket is not there, or its policy may not be set.
 func TestAccBucketIsNotReady(t *testing.T) { // rows 2, 3
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	since := acctest.Since(w.e)
 	w.apply(w.bare(`checkpoint = { bucket = "no-such-bucket-here" }`)).Fails("No such bucket", "The specified bucket does not exist", "resilientjob_checkpoint_bucket")
 	w.e.Storage().Deny(w.bucket, "storage.buckets.setIamPolicy")
@@ -176,7 +176,7 @@ func TestAccBucketIsNotReady(t *testing.T) { // rows 2, 3
 // cases 65 and 67: the new account is seen late by reads, policies and Cloud Run.
 func TestAccAccountIsSeenLate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.e.IAM().Hide(w.email(), iam.PolicyView, 2)
 	w.e.IAM().Hide(w.email(), iam.RunView, 2)
 	since := acctest.Since(w.e)
@@ -194,7 +194,7 @@ func TestAccAccountIsSeenLate(t *testing.T) {
 // the same time; what a deleted account of the name left does not.
 func TestAccPolicySurvives(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	others := w.addAccount("somebody-else", "")
 	deleted := w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), "an earlier one")
 	for _, email := range []string{others.GetEmail(), deleted.GetEmail()} {
@@ -234,7 +234,7 @@ func TestAccPolicySurvives(t *testing.T) {
 // case 32: an operation that is done with neither response nor error is a success.
 func TestAccOperationWithoutResponse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	for _, method := range []string{acctest.CreateJob, acctest.UpdateJob, acctest.DeleteJob} {
 		w.e.Faults().Add(faults.Fault{Method: method, Operation: &faults.OperationFault{NoResponse: true}})
 	}
@@ -268,17 +268,14 @@ func ticking(t *testing.T) clockwork.Clock {
 // succeeds.
 func TestAccImageIsReadableLate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Times: 2, Operation: &faults.OperationFault{Status: status.New(codes.Internal, unreadable)}})
 	since := acctest.Since(w.e)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.FactoriesWithClock(w.e, ticking(t)),
-		Steps: []resource.TestStep{{
-			Config: w.config(""),
-			Check:  resource.TestCheckResourceAttrWith(address, "uid", func(uid string) error { equal(t, "uid", uid, w.live().GetUid()); return nil }),
-		}},
-	})
+	w.apply(w.config("")).Succeeds()
+	equal(t, "uid", w.tf.State().Attribute(address, "uid"), w.live().GetUid())
+	w.tf.Plan().IsEmpty()
 	equal(t, "creates", since.Count(acctest.CreateJob), 3)
+	w.tf.Destroy().Succeeds()
 	w.empty()
 }
 
@@ -286,16 +283,11 @@ func TestAccImageIsReadableLate(t *testing.T) {
 // on what. case 35: the secret and the account.
 func TestAccOperationErrors(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	fault := w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Times: -1, Operation: &faults.OperationFault{Status: status.New(codes.Internal, unreadable)}})
-	tf := func(expect string) resource.TestCase {
-		return resource.TestCase{
-			ProtoV6ProviderFactories: acctest.FactoriesWithClock(w.e, ticking(t)),
-			Steps:                    []resource.TestStep{{Config: w.config(""), ExpectError: words(expect)}},
-		}
-	}
-	resource.Test(t, tf("us-docker.pkg.dev/p/r/train:1 could not be read. Cloud Run gets images with its service agent"))
+	w.apply(w.config("")).Fails("us-docker.pkg.dev/p/r/train:1 could not be read. Cloud Run gets images with its service agent")
 	fault.Remove()
+	w.tf.Destroy().Succeeds()
 	w.empty()
 
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Operation: &faults.OperationFault{Status: status.New(codes.Internal,
@@ -326,7 +318,7 @@ func TestAccActAs(t *testing.T) {
 // twice, and the apply goes on.
 func TestAccLostAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	for _, method := range []string{acctest.CreateServiceAccount, acctest.SetBucketPolicy, acctest.CreateJob, acctest.UpdateJob, acctest.DeleteJob, acctest.DeleteServiceAccount} {
 		w.e.Faults().Add(faults.Fault{Method: method, Lose: true})
 	}
@@ -345,7 +337,7 @@ func TestAccLostAnswers(t *testing.T) {
 // Connections that are cut before the call has an effect.
 func TestAccCutConnections(t *testing.T) { // row 7
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Cut: true})
 	w.apply(w.config("")).Fails("Cannot create the Cloud Run job", "may have taken effect", "Apply again")
 	w.tf.Apply().Succeeds()
@@ -358,7 +350,7 @@ func TestAccCutConnections(t *testing.T) { // row 7
 // touched, not by the repair of the tainted resource either.
 func TestAccNameTakenMeanwhile(t *testing.T) { // row 8
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Do: func(c faults.Call) {
 		if _, err := w.client.CreateJob(context.Background(), w.job.Parent(), w.job.Name, &runpb.Job{
 			Template: &runpb.ExecutionTemplate{Template: &runpb.TaskTemplate{Containers: []*runpb.Container{{Image: "theirs:1"}}}},
@@ -415,7 +407,7 @@ func TestAccStopsWaiting(t *testing.T) {
 // A server that keeps another value than it was sent is named.
 func TestAccServerChangesValue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *emulator.Options) { o.Behaviour = run.Behaviour{GPUTimeoutLimit: run.GPUTimeoutClamped} })
+	w := inProcess(t, func(o *emulator.Options) { o.Behaviour = run.Behaviour{GPUTimeoutLimit: run.GPUTimeoutClamped} })
 	w.apply(w.config(`task_timeout = "168h"`)).Succeeds().Says("GPU task timeout above the documented maximum", "Cloud Run did not take every value", `task_timeout is "12h", and "168h" was sent`)
 	equal(t, "what the next plan does", w.tf.Plan().Actions(address), "update")
 }

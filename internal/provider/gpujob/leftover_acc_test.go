@@ -157,7 +157,7 @@ func TestAccFailedAccountChange(t *testing.T) { // row 26
 // A leftover that cannot be deleted either is remembered, by a destroy too.
 func TestAccLeftoverAccount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config(`service_account_id = "acct-old-1"`)).Succeeds()
 	w.e.Faults().Add(refuse(acctest.SetBucketPolicy, 0))
 	w.apply(w.config(`service_account_id = "acct-new-1"`)).Fails("Cannot grant a role")

@@ -90,7 +90,7 @@ func TestAccLife(t *testing.T) { // rows 1, 21
 // What a create sends for max_retries = 0: zero, not nothing.
 func TestAccRetriesZero(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	since := acctest.Since(w.e)
 	w.apply(w.bare(`max_retries = 0`)).Succeeds()
 	sent := since.Find(acctest.CreateJob)[0].Request.(*runpb.CreateJobRequest)
@@ -111,7 +111,7 @@ func TestAccPlanStaysEmpty(t *testing.T) { // row 10
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(o *emulator.Options) { o.Behaviour = behaviour })
+			w := inProcess(t, func(o *emulator.Options) { o.Behaviour = behaviour })
 			w.apply(w.config(`
 				cpu          = "8"
 				memory       = "34359738368"
@@ -153,7 +153,7 @@ func TestAccPlanStaysEmpty(t *testing.T) { // row 10
 // is managed, in place, and sends no execution token again.
 func TestAccUpdateBesideOthers(t *testing.T) { // row 11
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("labels = { team = \"ml\", old = \"1\" }\nenv = { A = \"1\" }\nparallelism = 1")).Succeeds()
 	w.setJob(func(j *runpb.Job) {
 		j.LaunchStage = api.LaunchStage_BETA
@@ -212,7 +212,7 @@ func TestAccClientSideChange(t *testing.T) { // row 12
 // case 121: a nested object comes, changes and goes.
 func TestAccCheckpointComesAndGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.bare("")).Succeeds()
 	equal(t, "grants", w.tf.State().Attribute(address, "grants"), "[]")
 	w.apply(w.config("")).Succeeds()
@@ -239,7 +239,7 @@ func TestAccCheckpointComesAndGoes(t *testing.T) {
 // GPU to CPU and back, with the sizes of the table.
 func TestAccGPUType(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.bare("gpu_type = \"none\"")).Succeeds()
 	task := w.live().GetTemplate().GetTemplate()
 	equal(t, "limits", task.GetContainers()[0].GetResources().GetLimits(), "map[cpu:1000m memory:512Mi]")
@@ -282,7 +282,7 @@ func TestAccReplace(t *testing.T) {
 // Default labels go on the job, and another spelling of a place is the same one.
 func TestAccDefaultLabels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	hcl := func(labels, more string) string {
 		return "provider \"resilientjob\" {\nproject = \"" + w.job.Project + "\"\nregion = \"US-CENTRAL1\"\ndefault_labels = " + labels + "\n}\n" +
 			"resource \"resilientjob_gpu_job\" \"train\" {\nname = \"" + w.job.Name + "\"\nimage = \"train:1\"\n" + more + "}\n"
@@ -301,7 +301,7 @@ func TestAccDefaultLabels(t *testing.T) {
 // A conflict with another writer is read again, and nothing of theirs is lost.
 func TestAccUpdateConflict(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := inProcess(t)
 	w.apply(w.config("")).Succeeds()
 	w.e.Faults().Add(faults.Fault{Method: acctest.UpdateJob, Times: 2, Do: func(c faults.Call) {
 		w.e.Run().SetJob(w.job.String(), func(j *runpb.Job) {
