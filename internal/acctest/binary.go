@@ -65,8 +65,7 @@ func prepare() error {
 	if os.Getenv("TF_ACC") == "" {
 		return nil
 	}
-	terraform, err := terraformPath()
-	if err != nil {
+	if _, err := terraformPath(); err != nil {
 		return err
 	}
 	// Terraform takes what a provider process logs; here nobody would.
@@ -78,10 +77,6 @@ func prepare() error {
 	return errors.Join(
 		os.Unsetenv("TF_CLI_CONFIG_FILE"),
 		os.Setenv("CHECKPOINT_DISABLE", "1"),
-		// The testing library would download one otherwise.
-		os.Setenv(terraformEnv, terraform),
-		// Configurations may name resilientjob/resilientjob as their source.
-		os.Setenv("TF_ACC_PROVIDER_NAMESPACE", "resilientjob"),
 	)
 }
 

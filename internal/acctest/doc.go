@@ -18,12 +18,7 @@
 // RESILIENTJOB_ACC_TARGET=gcp chooses Google Cloud, with the project, region
 // and credentials of the environment; unset or "emulator" is the emulator.
 //
-// Then either the testing library of HashiCorp, in process:
-//
-//	resource.ParallelTest(t, resource.TestCase{
-//		ProtoV6ProviderFactories: acctest.Factories(e), ...
-//
-// or the command line, when the test is about Terraform itself:
+// Then the command line, when the test is about Terraform itself:
 //
 //	tf := acctest.CLI(t, e)
 //	tf.Write(acctest.ProviderConfig(e) + `resource ...`)

@@ -111,13 +111,8 @@ func emulatorVariables(e *emulator.Emulator) map[string]string {
 	}
 }
 
-// Factories returns the provider for the testing library, in process and bound
-// to the target through an environment of its own.
-func Factories(e *emulator.Emulator) map[string]func() (tfprotov6.ProviderServer, error) {
-	return FactoriesWithClock(e, nil)
-}
-
-// FactoriesWithClock is Factories with a clock; nil is the real one.
+// FactoriesWithClock returns the provider by its name, in process and bound to the
+// target through an environment of its own, with a clock; nil is the real one.
 func FactoriesWithClock(e *emulator.Emulator, clock clockwork.Clock) map[string]func() (tfprotov6.ProviderServer, error) {
 	opts := []provider.Option{provider.WithEnvironment(environment(e))}
 	if clock != nil {

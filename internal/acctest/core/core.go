@@ -48,10 +48,11 @@ func (c *Core) Apply(config string, flags ...string) *Result {
 	return c.command(config, false, true, flags)
 }
 
-// Plan is terraform plan, with the flags of Apply. The state stays as it is.
+// Plan is terraform plan, with the flags of Apply and -destroy. The state stays as
+// it is.
 func (c *Core) Plan(config string, flags ...string) *Result {
 	c.t.Helper()
-	return c.command(config, false, false, flags)
+	return c.command(config, slices.Contains(flags, "-destroy"), false, flags)
 }
 
 // Destroy is terraform destroy, with the flag -refresh=false.
@@ -155,7 +156,7 @@ func (c *Core) command(text string, destroy, apply bool, flags []string) *Result
 	w.take(flags)
 	defer c.end()
 	c.interrupted.Store(false)
-	res := &Result{Actions: map[string]string{}}
+	res := &Result{Actions: map[string]string{}, planned: map[string]tftypes.Value{}}
 	p := c.begin(text, res)
 	if p == nil {
 		return res
@@ -170,6 +171,7 @@ func (c *Core) command(text string, destroy, apply bool, flags []string) *Result
 		if ch.action != noop {
 			res.Actions[address] = string(ch.action)
 		}
+		res.planned[address] = ch.after
 	}
 	for address, r := range c.State {
 		if len(r.Deposed) > 0 && res.Actions[address] == "" {

@@ -52,6 +52,7 @@ func (w *walk) take(flags []string) {
 			w.replaced = append(w.replaced, address)
 		case flag == "-refresh=false":
 			w.unrefreshed = true
+		case flag == "-refresh=true", flag == "-destroy":
 		default:
 			w.t.Fatalf("the core does not know the flag %s", flag)
 		}

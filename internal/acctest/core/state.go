@@ -76,10 +76,18 @@ type Result struct {
 	// Actions are what the plan does, by address: "create", "update", "replace",
 	// "delete". What stays is not in it.
 	Actions map[string]string
+
+	planned map[string]tftypes.Value
 }
 
 // Failed reports whether the command ended with an error.
 func (r *Result) Failed() bool { return len(r.Errors) > 0 }
+
+// Unknown reports whether an attribute will be known only after the apply.
+func (r *Result) Unknown(address, attribute string) bool {
+	after, ok := r.planned[address]
+	return ok && keyed(after) && !elements(after)[attribute].IsKnown()
+}
 
 // Empty reports whether the plan had nothing to do.
 func (r *Result) Empty() bool { return !r.Failed() && len(r.Actions) == 0 }
