@@ -20,6 +20,8 @@
 //	labels/           labels, terraform_labels and effective_labels
 //	managedmap/       maps of which only the configured keys are managed
 //	timelimits/       the attribute timeouts
+//	refusal/          what Google's refusals mean, and what to do about them
+//	googlestate/      states of google's resources, for moved blocks
 //	value/            durations, quantities, locations, whole numbers: values with several spellings, and conversions
 //	diags/            an API's error as one diagnostic
 //
