@@ -16,6 +16,7 @@ import (
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 // accountSettles is how long the service accounts API is given to agree with
@@ -35,6 +36,11 @@ func (e *foreignAccountError) Error() string {
 }
 
 func (e *foreignAccountError) hint() string {
+	if job, err := resourcename.ParseJob(e.description, resourcename.Defaults{}); err == nil && job.String() == e.description {
+		// Whoever named it would run as an account that is gone one day.
+		return fmt.Sprintf("It was made for the job %s, and is deleted with it. Set another service_account_id. When this resource replaces that very job, you may take create_before_destroy away instead, "+
+			"so that the account goes before it is made again. If no such job is left, delete the account and apply again:\n\n  gcloud iam service-accounts delete %s --project=%s", job.Name, e.email, job.Project)
+	}
 	return "Set service_account = \"" + e.email + "\" to let the job use that account as it is, or another service_account_id to have one made."
 }
 

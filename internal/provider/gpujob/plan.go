@@ -5,6 +5,9 @@ package gpujob
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -85,7 +88,7 @@ func (p *planner) compute(ctx context.Context, diags *diag.Diagnostics) {
 	p.plan.ID, p.plan.ConsoleURL = types.StringUnknown(), types.StringUnknown()
 	p.plan.identify()
 	p.resources()
-	p.account()
+	p.account(diags)
 	p.plan.TerraformLabels = labels.PlanTerraform(p.data, p.plan.Labels)
 	p.plan.UID = p.kept(func(m *Model) types.String { return m.UID })
 	p.plan.EffectiveLabels = types.MapUnknown(types.StringType)
@@ -168,13 +171,18 @@ func equalQuantity(q value.Quantity, s string) bool {
 }
 
 // account plans who the job runs as.
-func (p *planner) account() {
+func (p *planner) account(diags *diag.Diagnostics) {
 	m := p.plan
 	switch {
 	case m.ServiceAccount.IsUnknown():
 		m.ServiceAccountID, m.ServiceAccountEmail, m.ServiceAccountUniqueID = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 		return
 	case !m.owned():
+		if p.isOwn(m.ServiceAccount.ValueString()) {
+			diags.AddAttributeError(path.Root("service_account"), "Service account is the job's own", fmt.Sprintf(
+				"This resource made %s, and deletes it when the job names an account instead: the job would run as an account that is gone. "+
+					"Leave service_account out, and the job goes on to run as it; or name an account that was made elsewhere.", m.ServiceAccount.ValueString()))
+		}
 		m.ServiceAccountID, m.ServiceAccountEmail, m.ServiceAccountUniqueID = types.StringNull(), m.ServiceAccount, types.StringNull()
 		return
 	}
@@ -196,6 +204,23 @@ func (p *planner) account() {
 	if p.state != nil && !p.moved() && m.ServiceAccountID.Equal(p.state.ServiceAccountID) && value.Known(p.state.ServiceAccountUniqueID) {
 		m.ServiceAccountUniqueID = p.state.ServiceAccountUniqueID
 	}
+}
+
+// isOwn tells whether an account is one that this resource made, and would remove.
+func (p *planner) isOwn(email string) bool {
+	if p.state == nil {
+		return false
+	}
+	var ids []string
+	if value.Known(p.state.ServiceAccountID) && value.Known(p.state.ServiceAccountUniqueID) {
+		ids = append(ids, p.state.ServiceAccountID.ValueString())
+	}
+	for _, a := range p.note.Accounts {
+		ids = append(ids, a.ID)
+	}
+	return slices.ContainsFunc(ids, func(id string) bool {
+		return strings.EqualFold(email, resourcename.ServiceAccountEmail(p.state.Project.ValueString(), id))
+	})
 }
 
 // grants plans what the resource will hold: what the configuration asks for. A

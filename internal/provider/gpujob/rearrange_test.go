@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 )
 
@@ -161,4 +165,32 @@ func TestNamedAccountOfEverything(t *testing.T) {
 		g.Member = "serviceAccount:" + c.w.email()
 		c.w.has(g, false)
 	}
+}
+
+// The account that the resource made cannot become the named one, however it is
+// spelt: it would be deleted, and the job would go on to name it. Nor can one that
+// a failed change left.
+func TestOwnAccountIsNotNamed(t *testing.T) {
+	t.Parallel()
+	c := newCore(t)
+	owned := c.job(nil)
+	l := c.unchanged("owned", c.apply(c.none(), owned), owned)
+	for _, email := range []string{c.w.email(), strings.Replace(c.w.email(), "train", "Train", 1)} {
+		for what, set := range map[string]attrs{"in place": {"service_account": email}, "replaced": {"service_account": email, "name": "another"}} {
+			p := c.plan(l, c.job(set))
+			if len(p.errors) != 1 || !strings.Contains(p.errors[0], "Service account is the job's own") && !strings.Contains(p.errors[0], "Invalid service account") {
+				t.Errorf("%s, %s: %q", what, email, p.errors)
+			}
+		}
+	}
+	h := c.w.e.Faults().Add(faults.Fault{Method: acctest.UpdateJob, Times: -1, Status: status.New(codes.PermissionDenied, "Permission 'run.jobs.update' denied.")})
+	next, errs, _ := c.carryOut(c.plan(l, c.job(attrs{"service_account_id": "another-one"})))
+	h.Remove()
+	equal(t, "errors of the change", len(errs), 1)
+	p := c.plan(c.read(next), c.job(attrs{"service_account": "another-one@" + c.w.job.Project + ".iam.gserviceaccount.com"}))
+	if len(p.errors) != 1 || !strings.Contains(p.errors[0], "This resource made another-one@") {
+		t.Errorf("left of a change: %q", p.errors)
+	}
+	c.destroy(c.read(next))
+	c.w.leavesNothing()
 }
