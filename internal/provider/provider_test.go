@@ -5,11 +5,14 @@ package provider_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider"
 )
@@ -60,8 +63,8 @@ func TestSchema(t *testing.T) {
 			t.Errorf("provider.%s is not simply optional", a.Name)
 		}
 	}
-	if len(p.Schema.Functions) != 0 {
-		t.Errorf("functions: %v", p.Schema.Functions)
+	if got := slices.Sorted(maps.Keys(p.Schema.Functions)); !slices.Equal(got, []string{"checkpoint_interval", "exposure", "required_retries"}) {
+		t.Errorf("functions: %v", got)
 	}
 }
 

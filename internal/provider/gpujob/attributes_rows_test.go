@@ -54,7 +54,7 @@ func attributeRows() map[string]row {
 		"args":                 texts("args", "container.args"),
 		"working_dir":          values("working_dir", "container.workingDir", "/app", "/srv", "/app", "/srv", "-container.workingDir"),
 		"encryption_key":       values("encryption_key", "task.encryptionKey", keyNamed("a"), keyNamed("b"), keyNamed("a"), keyNamed("b"), "-task.encryptionKey"),
-		"gpu_zonal_redundancy": {steps: []step{{set: only("gpu_zonal_redundancy", true), plan: "gpu_zonal_redundancy", sent: []string{"task.gpuZonalRedundancyDisabled=false"}}, {set: only("gpu_zonal_redundancy", false), plan: "gpu_zonal_redundancy", sent: []string{"task.gpuZonalRedundancyDisabled=true"}}, {action: "no-op"}}},
+		"gpu_zonal_redundancy": {steps: []step{{set: only("gpu_zonal_redundancy", true), plan: "gpu_zonal_redundancy", sent: []string{"-task.gpuZonalRedundancyDisabled"}}, {set: only("gpu_zonal_redundancy", false), plan: "gpu_zonal_redundancy", sent: []string{"task.gpuZonalRedundancyDisabled=true"}}, {action: "no-op"}}},
 		"env": {steps: []step{
 			{set: only("env", attrs{"A": "1"}), plan: "env", sent: []string{"container.env[0].name=A", "container.env[0].value=1"}},
 			{set: only("env", attrs{"A": "1", "B": ""}), plan: "env.B", sent: []string{"container.env[1].name=B", "container.env[1].value="}},

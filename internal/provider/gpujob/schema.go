@@ -209,7 +209,7 @@ func checkpointAttribute() schema.SingleNestedAttribute {
 			},
 			"mount_options": schema.ListAttribute{
 				MarkdownDescription: "Options of gcsfuse, without leading hyphens, such as `\"metadata-cache-ttl-secs=0\"`. They are sent as they are written. A framework that writes a checkpoint out of order can fail on the mount with an I/O error: let it write to a local folder, such as an `empty_dir` volume, and copy the whole file to the mount, " +
-					"or give gcsfuse room for such files with `temp-dir` (`\"temp-dir=/scratch\"`) or `enable-streaming-writes=false`. `cache-dir` with `file-cache-max-size-mb` keeps a copy of what is read. Default: none.",
+					"or have gcsfuse stage such files with `enable-streaming-writes=false`, which takes memory for the whole file. `cache-dir` with `file-cache-max-size-mb` keeps a copy of what is read. Default: none.",
 				ElementType: types.StringType, Optional: true,
 				Validators: []validator.List{noNulls{}, mountOptions{}},
 			},
