@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/timelimits"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 )
@@ -43,13 +46,41 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	planner, d := req.Private.GetKey(ctx, plannerKey)
 	resp.Diagnostics.Append(d...)
 	w.provenOnly = bytes.Equal(planner, r.planner())
-	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) || w.taken || w.note.Lost && !w.provenOnly && !w.recall(ctx) {
+	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) || w.note.Lost && !w.provenOnly && !w.recall(ctx) {
 		return
 	}
-	if !w.revoke(ctx, w.held, nil) || value.Known(state.ServiceAccountUniqueID) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
+	if !w.revoke(ctx, gcp.WithoutGrants(w.held, w.inherited(ctx)), nil) {
 		return
 	}
-	w.dropLeftovers(ctx, w.note.Accounts)
+	if value.Known(state.ServiceAccountUniqueID) && !w.runsHeir(state.ServiceAccountID.ValueString()) && !w.dropAccount(ctx, state.ServiceAccountUniqueID.ValueString()) {
+		return
+	}
+	w.dropLeftovers(ctx, slices.DeleteFunc(slices.Clone(w.note.Accounts), func(a ownedAccount) bool { return w.runsHeir(a.ID) }))
+}
+
+// runsHeir tells whether the replacement runs as an account of ours.
+func (w *work) runsHeir(id string) bool {
+	return w.heir != nil && strings.EqualFold(w.heir.GetTemplate().GetTemplate().GetServiceAccount(), resourcename.ServiceAccountEmail(w.state.Project.ValueString(), id))
+}
+
+// inherited are the held grants that the replacement needs: those of the account
+// that it runs as on what it uses. Others are of no more use to anybody.
+func (w *work) inherited(ctx context.Context) []gcp.Grant {
+	if w.heir == nil {
+		return nil
+	}
+	heir := flatten(ctx, w.heir, &w.state, w.diags)
+	uses, _ := heir.uses(ctx, w.diags)
+	member := resourcename.ServiceAccount{Email: w.heir.GetTemplate().GetTemplate().GetServiceAccount()}.Member()
+	return slices.DeleteFunc(slices.Clone(w.held), func(g gcp.Grant) bool {
+		return !gcp.SameMember(g.Member, member) || !slices.ContainsFunc(uses, func(u use) bool {
+			if value.Known(u.bucket) {
+				return g.Resource == resourcename.Bucket{Name: u.bucket.ValueString()}.String()
+			}
+			secret, err := resourcename.ParseSecret(u.secret.ValueString(), heir.Project.ValueString())
+			return err == nil && resourcename.SameName(g.Resource, secret.String(), true)
+		})
+	})
 }
 
 // deleteJob deletes the job, if it is the one that the state knows or one that
@@ -73,10 +104,10 @@ func (w *work) deleteJob(ctx context.Context) bool {
 			return false
 		case w.provenOnly && !w.proven(live):
 			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
-				"%s exists (its uid is %s), and the create of the object that is destroyed did not learn that it made it. It is taken for the job of the resource that replaces it, and was not deleted; nor was the account that it runs as.",
+				"%s exists (its uid is %s), and the create of the object that is destroyed did not learn that it made it. It is taken for the job of the resource that replaces it, and was not deleted; nor was the account that it runs as, with the roles that it needs.",
 				name, live.GetUid()))
-			w.taken = live.GetTemplate().GetTemplate().GetServiceAccount() == w.state.ServiceAccountEmail.ValueString()
-			return w.taken || w.withoutJob(ctx)
+			w.heir = live
+			return w.withoutJob(ctx)
 		case replaced(live, &w.state):
 			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
 				"%s exists, but was not made by this resource (its uid is %s). It was not deleted.", name, live.GetUid()))
@@ -110,9 +141,10 @@ func (w *work) proven(live *runpb.Job) bool {
 	return uid != "" && !w.note.Unsure && uid == live.GetUid()
 }
 
-// withoutJob records that the job is gone.
+// withoutJob records that the job is gone. One that a read finds under its name
+// from now on is not proven to be ours, however it looks.
 func (w *work) withoutJob(ctx context.Context) bool {
-	w.state.UID = types.StringNull()
+	w.state.UID, w.note.Unsure = types.StringNull(), true
 	w.save(ctx)
 	return true
 }

@@ -5,9 +5,12 @@ package gpujob_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
@@ -71,4 +74,71 @@ func TestInterruptedReplacementFirst(t *testing.T) {
 			l.has("after the destroy")
 		})
 	}
+}
+
+// Of what a failed create has granted, the replacement keeps what it needs. The
+// rest goes with the old object, of which nobody else knows.
+func TestReplacementFirstTakesOnlyWhatItNeeds(t *testing.T) { // row 28
+	t.Parallel()
+	w, tf := newLife(t)
+	config := func(attributes string) string {
+		return w.config(attributes + "\n  lifecycle { create_before_destroy = true }")
+	}
+	more := w.grantOn("data-one", w.email())
+	more.Role = "roles/storage.objectUser"
+	token := w.secretGrant("token", w.email())
+	h := w.e.Faults().Add(refuse(acctest.CreateJob, 0))
+	res := tf.Apply(config(`volumes = { data = { mount_path = "/data", gcs = { bucket = "data-one" } } }
+  secret_env = { TOKEN = { secret = "token" } }`))
+	if !res.Failed() || h.Struck() == 0 {
+		t.Fatal("the create does not fail")
+	}
+	w.has(more, true)
+	w.has(token, true)
+	res = tf.Apply(config(`secret_env = { TOKEN = { secret = "token" } }`))
+	if res.Failed() {
+		t.Fatal(res)
+	}
+	w.has(more, false)
+	w.has(token, true)
+	w.has(w.grant(w.email()), true)
+	ends(t, w, tf, res, config(`secret_env = { TOKEN = { secret = "token" } }`))
+}
+
+// An old object that could not be destroyed to its end meets a job that was made
+// anew under its name: it leaves that job alone, though it looks like its own.
+func TestReplacementFirstAndBack(t *testing.T) { // row 28
+	t.Parallel()
+	l := newLosing(t)
+	l.ok(l.core.Apply(l.replacing("first")))
+	stuck := func(name string, f faults.Fault) {
+		h := l.e.Faults().Add(f)
+		defer h.Remove()
+		if res := l.core.Apply(l.replacing(name)); !res.Failed() || h.Struck() == 0 {
+			t.Fatalf("the old object is destroyed to its end: %s", res)
+		}
+	}
+	no := status.New(codes.PermissionDenied, "Permission denied.")
+	stuck("second", faults.Fault{Method: acctest.DeleteServiceAccount, Times: -1, Status: no})
+	var made atomic.Bool
+	l.e.Faults().Add(faults.Fault{Method: acctest.CreateJob, Do: func(faults.Call) { made.Store(true) }})
+	stuck("first", faults.Fault{Method: acctest.GetJob, Times: -1, Status: no, Match: func(faults.Call) bool { return made.Load() }})
+	l.ok(l.core.Apply(l.replacing("first")))
+	deleted := 0
+	for _, c := range l.e.Faults().Find(acctest.DeleteJob) {
+		if strings.HasSuffix(c.Resource, "/first") {
+			deleted++
+		}
+	}
+	if deleted != 1 {
+		t.Errorf("the job was deleted %d times, want once, before it was made again", deleted)
+	}
+	if n := len(l.core.State[losingAddress].Deposed); n != 0 {
+		t.Errorf("%d old objects are left", n)
+	}
+	if plan := l.core.Plan(l.replacing("first")); !plan.Empty() {
+		t.Errorf("something is left to do: %s", plan)
+	}
+	l.ok(l.core.Destroy(l.replacing("first")))
+	l.has("after the destroy")
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -45,9 +46,9 @@ type work struct {
 	// current object by the plan that another process of the provider has made,
 	// and plans the destroy of a deposed one anew, in the process that applies.
 	provenOnly bool
-	// taken is true when the replacement of a deposed object has taken over what
-	// there is.
-	taken bool
+	// heir is the job of the resource that replaces a deposed object, and that may
+	// have taken over the account and the grants; nil for none.
+	heir *runpb.Job
 	// cancel permits to cancel running executions. It is read from the state.
 	cancel bool
 }
