@@ -10,7 +10,6 @@ import (
 	iamadmin "cloud.google.com/go/iam/admin/apiv1"
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	"github.com/googleapis/gax-go/v2"
-	"google.golang.org/api/iterator"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 )
@@ -29,31 +28,39 @@ func accountName(project, emailOrUniqueID string) string {
 	return "projects/" + project + "/serviceAccounts/" + emailOrUniqueID
 }
 
-// GetServiceAccount reads an account by its e-mail.
-func (c *Client) GetServiceAccount(ctx context.Context, project, email string, opts ...Option) (*adminpb.ServiceAccount, error) {
-	name := accountName(project, email)
+// GetServiceAccount reads an account by its e-mail or its unique id.
+func (c *Client) GetServiceAccount(ctx context.Context, project, emailOrUniqueID string, opts ...Option) (*adminpb.ServiceAccount, error) {
+	name := accountName(project, emailOrUniqueID)
 	k := (&call{op: "read service account", resource: name, project: project, kind: read}).apply(opts)
-	var sa *adminpb.ServiceAccount
-	err := c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
-		sa, err = api.GetServiceAccount(ctx, &adminpb.GetServiceAccountRequest{Name: name}, o)
-		return err
-	})
-	return sa, err
+	alone := func() (sa *adminpb.ServiceAccount, err error) {
+		err = c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
+			sa, err = api.GetServiceAccount(ctx, &adminpb.GetServiceAccountRequest{Name: name}, o)
+			return err
+		})
+		return sa, err
+	}
+	if !k.gathers() {
+		return alone()
+	}
+	return c.accountReads.read(ctx, project, emailOrUniqueID, alone)
 }
 
 // ServiceAccounts lists the accounts of a project. Pages are fetched when they are reached. An error is the last element.
 func (c *Client) ServiceAccounts(ctx context.Context, project string) iter.Seq2[*adminpb.ServiceAccount, error] {
-	parent := "projects/" + project
-	return pages(func(token string) (items []*adminpb.ServiceAccount, next string, err error) {
-		k := &call{op: "list the service accounts of", resource: parent, project: project, kind: read}
-		err = c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
-			items = nil
-			it := api.ListServiceAccounts(ctx, &adminpb.ListServiceAccountsRequest{Name: parent}, o)
-			next, err = iterator.NewPager(it, pageSize, token).NextPage(&items)
-			return err
-		})
-		return items, next, err
+	return pages(func(token string) ([]*adminpb.ServiceAccount, string, error) {
+		return c.accountPage(ctx, project, token, false)
 	})
+}
+
+func (c *Client) accountPage(ctx context.Context, project, token string, unrepeated bool) (items []*adminpb.ServiceAccount, next string, err error) {
+	parent := "projects/" + project
+	k := &call{op: "list the service accounts of", resource: parent, project: project, kind: read, unrepeated: unrepeated}
+	err = c.iamDo(ctx, k, func(ctx context.Context, api *iamadmin.IamClient, o gax.CallOption) (err error) {
+		it := api.ListServiceAccounts(ctx, &adminpb.ListServiceAccountsRequest{Name: parent}, o)
+		items, next, err = onePage(it.PageInfo(), it.Next, pageSize, token)
+		return err
+	})
+	return items, next, err
 }
 
 // CreateServiceAccount creates an account. It is sent once: when [IsAmbiguous] is true of the error the account may exist, and the caller

@@ -46,6 +46,8 @@ type call struct {
 	conflict codes.Code // what HTTP 409 means; 0: ABORTED
 
 	fresh          bool
+	inBulk         bool
+	unrepeated     bool // the caller has another way
 	account        string
 	recreated      bool
 	metageneration int64
@@ -62,6 +64,11 @@ func FreshAccount(email string) Option { return func(k *call) { k.account = emai
 // Fresh says that the resource itself was created a moment ago: "not found" is waited out, up to one minute.
 func Fresh() Option { return func(k *call) { k.fresh = true } }
 
+// InBulk says that the read is one of many, as in a refresh: those that are asked for at the same time and place are answered by one list,
+// which is sent after all of them were asked. It adds nothing to what the caller must be allowed to do: where lists are not to be had, and
+// for what a list does not hold, each is read by itself. With other options it is of no effect.
+func InBulk() Option { return func(k *call) { k.inBulk = true } }
+
 // IfMetageneration lets a bucket's change happen only while the bucket has this metageneration; otherwise the error is a conflict.
 func IfMetageneration(n int64) Option { return func(k *call) { k.metageneration = n } }
 
@@ -71,6 +78,9 @@ func (k *call) apply(opts []Option) *call {
 	}
 	return k
 }
+
+// gathers reports whether a read may be answered together with others.
+func (k *call) gathers() bool { return k.inBulk && !k.fresh && k.account == "" }
 
 // attempt is one sending of a call. It sees whether the call got as far as a connection, which is the proof that decides whether a failed
 // write can have had an effect.
@@ -97,7 +107,7 @@ func (c *Client) do(ctx context.Context, k *call, send func(context.Context, *at
 		ambiguous = ambiguous || e.Ambiguous
 		e.Ambiguous = ambiguous
 		budget := k.retryFor(e)
-		if budget == 0 {
+		if budget == 0 || k.unrepeated {
 			return e
 		}
 		if !pauses.wait(ctx, e.retryAfter, budget) {

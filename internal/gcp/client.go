@@ -14,8 +14,10 @@ import (
 	"time"
 
 	iamadmin "cloud.google.com/go/iam/admin/apiv1"
+	"cloud.google.com/go/iam/admin/apiv1/adminpb"
 	logging "cloud.google.com/go/logging/apiv2"
 	run "cloud.google.com/go/run/apiv2"
+	"cloud.google.com/go/run/apiv2/runpb"
 	secretmanager "cloud.google.com/go/secretmanager/apiv1"
 	"github.com/jonboulle/clockwork"
 	"golang.org/x/oauth2"
@@ -77,6 +79,10 @@ type Client struct {
 
 	deleted  names
 	policies policyWriters
+
+	jobReads     gathered[*runpb.Job]
+	accountReads gathered[*adminpb.ServiceAccount]
+	policyReads  gathered[*policy]
 }
 
 type runClients struct {
@@ -112,6 +118,9 @@ func New(_ context.Context, o Options) (*Client, error) {
 	c.logsAPI = sync.OnceValues(c.dialLogs)
 	c.deleted.clock = c.clock
 	c.policies.client = c
+	c.jobReads = gathered[*runpb.Job]{clock: c.clock, fetch: c.fetchJobs}
+	c.accountReads = gathered[*adminpb.ServiceAccount]{clock: c.clock, fetch: c.fetchAccounts}
+	c.policyReads = gathered[*policy]{clock: c.clock, fetch: c.fetchPolicy}
 	return c, nil
 }
 

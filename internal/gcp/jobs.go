@@ -38,12 +38,19 @@ func projectOf(name string) string {
 
 // GetJob reads a job by its full name.
 func (c *Client) GetJob(ctx context.Context, name string, opts ...Option) (*runpb.Job, error) {
-	var job *runpb.Job
-	err := c.runDo(ctx, c.runCall("read Cloud Run job", name, read, opts...), func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
-		job, err = api.jobs.GetJob(ctx, &runpb.GetJobRequest{Name: name}, o)
-		return err
-	})
-	return job, err
+	k := c.runCall("read Cloud Run job", name, read, opts...)
+	alone := func() (job *runpb.Job, err error) {
+		err = c.runDo(ctx, k, func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
+			job, err = api.jobs.GetJob(ctx, &runpb.GetJobRequest{Name: name}, o)
+			return err
+		})
+		return job, err
+	}
+	where, id, ok := strings.Cut(name, "/jobs/")
+	if !k.gathers() || !ok {
+		return alone()
+	}
+	return c.jobReads.read(ctx, where, id, alone)
 }
 
 // CreateJob creates the job id below parent (projects/P/locations/L). It is sent once: when [IsAmbiguous] is true of the error the job may

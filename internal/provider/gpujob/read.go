@@ -66,7 +66,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *diag.Diagnostics) bool {
 	var live *runpb.Job
 	err := r.data.Client.Confirm(ctx, func() (err error) {
-		live, err = r.data.Client.GetJob(ctx, m.job().String())
+		live, err = r.data.Client.GetJob(ctx, m.job().String(), gcp.InBulk())
 		return err
 	})
 	gone := gcp.IsNotFound(err) || err == nil && live.GetDeleteTime().IsValid()
@@ -103,7 +103,7 @@ func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.
 	}
 	var account *adminpb.ServiceAccount
 	err := r.data.Client.Confirm(ctx, func() (err error) {
-		account, err = r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail())
+		account, err = r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail(), gcp.InBulk())
 		return err
 	})
 	switch {
@@ -126,7 +126,7 @@ func (r *Resource) readAccount(ctx context.Context, m *Model, diagnostics *diag.
 func (r *Resource) stillThere(ctx context.Context, project string, accounts []ownedAccount) []ownedAccount {
 	return slices.DeleteFunc(slices.Clone(accounts), func(a ownedAccount) bool {
 		return gcp.IsNotFound(r.data.Client.Confirm(ctx, func() error {
-			_, err := r.data.Client.GetServiceAccount(ctx, project, a.UniqueID)
+			_, err := r.data.Client.GetServiceAccount(ctx, project, a.UniqueID, gcp.InBulk())
 			return err
 		}))
 	})

@@ -1,0 +1,82 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/api/iterator"
+	"google.golang.org/protobuf/proto"
+)
+
+// jobPage is all jobs that a location may hold by its quota. The API documents no maximum and may send fewer.
+const jobPage = 1000
+
+// fetchJobs answers the readers of a location's jobs. The list holds whole jobs, as reads do.
+func (c *Client) fetchJobs(ctx context.Context, b *gathering[*runpb.Job]) {
+	parent := b.at.name
+	b.list(func(token string) (items []*runpb.Job, next string, err error) {
+		k := c.runCall("list the jobs of", parent, read)
+		k.unrepeated = true
+		err = c.runDo(ctx, k, func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
+			it := api.jobs.ListJobs(ctx, &runpb.ListJobsRequest{Parent: parent}, o)
+			items, next, err = onePage(it.PageInfo(), it.Next, jobPage, token)
+			return err
+		})
+		return items, next, err
+	}, func(job *runpb.Job) []string {
+		_, id, _ := strings.Cut(job.GetName(), "/jobs/")
+		return []string{id}
+	}, proto.CloneOf)
+}
+
+// fetchAccounts answers the readers of a project's accounts. The list holds whole accounts, a hundred a page.
+func (c *Client) fetchAccounts(ctx context.Context, b *gathering[*adminpb.ServiceAccount]) {
+	b.list(func(token string) ([]*adminpb.ServiceAccount, string, error) {
+		return c.accountPage(ctx, b.at.name, token, true)
+	}, func(account *adminpb.ServiceAccount) []string {
+		return []string{account.GetEmail(), account.GetUniqueId()}
+	}, proto.CloneOf)
+}
+
+// onePage returns the page of a list that a token stands for, as large as the API makes it: the libraries' own pager goes on asking until a
+// page has the size that was wished for.
+func onePage[T any](info *iterator.PageInfo, item func() (T, error), size int, token string) (items []T, next string, err error) {
+	info.MaxSize, info.Token = size, token
+	for {
+		switch v, err := item(); {
+		case errors.Is(err, iterator.Done):
+			return items, "", nil
+		case err != nil:
+			return nil, "", err
+		default:
+			items = append(items, v)
+		}
+		if info.Remaining() == 0 {
+			return items, info.Token, nil
+		}
+	}
+}
+
+// sharedPolicy reads a policy to look at it: those who ask at the same time share one read, and must not change what they get. A change
+// begins with a read of its own.
+func (c *Client) sharedPolicy(ctx context.Context, resource string) (*policy, error) {
+	return c.policyReads.read(ctx, resource, "", func() (*policy, error) { return c.readPolicy(ctx, resource) })
+}
+
+func (c *Client) fetchPolicy(ctx context.Context, b *gathering[*policy]) {
+	p, err := c.readPolicy(ctx, b.at.name)
+	b.answer(func() (*policy, error) {
+		if e, ok := AsError(err); ok {
+			own := *e
+			return nil, &own
+		}
+		return p, err
+	})
+}

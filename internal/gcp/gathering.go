@@ -1,0 +1,347 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"google.golang.org/grpc/codes"
+)
+
+// Reads that are asked for at the same time and place gather, and one request answers them. That request is sent when the last of them was
+// asked: nobody gets an answer that is older than the question. A reader without company waits for nobody.
+const (
+	// So few readers go out by themselves at once.
+	fewReaders = 3
+	// Readers of a crowd wait until no other came for one or two of these, and until those before them are answered, who will come again.
+	gatherPause = 5 * time.Millisecond
+	// That many pauses a small part of the crowd waits for the others, so that all go together from then on.
+	gatherPatience = 16
+	// That many pauses, two seconds, is the longest wait of all.
+	gatherLimit = 400
+	// What it is worth to send one request less: the APIs let a project read 50 times a second. A list of a thousand things takes longer
+	// than a few reads side by side, and may only be as much slower as it is cheaper.
+	requestWorth = 20 * time.Millisecond
+)
+
+// gathered are the reads of one kind that gather: jobs, accounts or policies.
+type gathered[T any] struct {
+	clock clockwork.Clock
+	// fetch answers readers that have gathered. Those whom it does not answer read by themselves.
+	fetch func(context.Context, *gathering[T])
+
+	mu     sync.Mutex
+	places map[string]*place[T]
+}
+
+// place is where readers meet: the location that jobs are in, the project that accounts are in, the resource that has a policy.
+type place[T any] struct {
+	name  string
+	open  int // readers that are here now
+	crowd int // readers that were here together, lately
+	lists int // under way
+	next  *gathering[T]
+	cost
+}
+
+// cost is what the place has shown of its lists.
+type cost struct {
+	barred bool          // lists are not to be had, or are of no use
+	pages  int           // of one list; 0: not known
+	list   time.Duration // what one took
+	single time.Duration // what one read took, the quickest of them
+}
+
+// enough is the number of readers from which on a list is the better way: it takes at most half of the requests, and is not slower by more
+// than those that it saves are worth.
+func (k *cost) enough() int {
+	slower := max(0, k.list-k.single)
+	return max(fewReaders+1, 2*k.pages, k.pages+int((slower+requestWorth-1)/requestWorth))
+}
+
+// gathering is readers that one request answers. Its context lives as long as any of them waits.
+type gathering[T any] struct {
+	of      *gathered[T]
+	at      *place[T]
+	ctx     context.Context
+	cancel  context.CancelFunc
+	full    chan struct{} // closed when everybody is here
+	readers []*reader[T]
+	waiting int       // how many of them wait still
+	until   time.Time // when the last of them gives up; zero: never
+}
+
+// reader is one who waits, for what has this key in the place.
+type reader[T any] struct {
+	key  string
+	ctx  context.Context
+	done chan result[T]
+	stop func() bool
+}
+
+type result[T any] struct {
+	value    T
+	err      error
+	answered bool
+}
+
+// read answers one reader: with others, or else by its own call.
+func (g *gathered[T]) read(ctx context.Context, where, key string, alone func() (T, error)) (T, error) {
+	at, b, mine := g.enter(ctx, where, key)
+	defer g.leave(at)
+	if mine != nil {
+		defer b.left(mine)
+		select {
+		case r := <-mine.done:
+			if r.answered {
+				return r.value, r.err
+			}
+		case <-ctx.Done(): // its own call finds the words
+		}
+	}
+	begun := g.clock.Now()
+	value, err := alone()
+	if err == nil {
+		g.learn(at, func(k *cost) {
+			if took := g.clock.Since(begun); k.single == 0 || took < k.single {
+				k.single = took
+			}
+		})
+	}
+	return value, err
+}
+
+// enter lets a reader into a place. It waits for an answer when there is a crowd.
+func (g *gathered[T]) enter(ctx context.Context, where, key string) (*place[T], *gathering[T], *reader[T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.places == nil {
+		g.places = map[string]*place[T]{}
+	}
+	at := g.places[where]
+	if at == nil {
+		at = &place[T]{name: where}
+		g.places[where] = at
+	}
+	at.open++
+	if at.barred || max(at.open, at.crowd) < at.enough() {
+		return at, nil, nil
+	}
+	at.crowd = max(at.crowd, at.open)
+	if at.next == nil {
+		b := &gathering[T]{of: g, at: at, full: make(chan struct{})}
+		b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		at.next = b
+		go b.gather()
+	}
+	b := at.next
+	return at, b, b.add(ctx, key)
+}
+
+func (g *gathered[T]) leave(at *place[T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at.open--
+}
+
+func (g *gathered[T]) learn(at *place[T], change func(*cost)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(&at.cost)
+}
+
+// add lets a reader in. The lock is held.
+func (b *gathering[T]) add(ctx context.Context, key string) *reader[T] {
+	r := &reader[T]{key: key, ctx: ctx, done: make(chan result[T], 1)}
+	b.readers = append(b.readers, r)
+	b.waiting++
+	r.stop = context.AfterFunc(ctx, b.gone)
+	if len(b.readers) == b.at.crowd {
+		b.at.next = nil
+		close(b.full)
+	}
+	return r
+}
+
+// left says that one reader waits no longer, unless its context has said so.
+func (b *gathering[T]) left(r *reader[T]) {
+	if r.stop() {
+		b.gone()
+	}
+}
+
+// gone counts one reader out. Without readers nothing is sent, and what was sent is given up.
+func (b *gathering[T]) gone() {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	if b.waiting--; b.waiting > 0 {
+		return
+	}
+	b.cancel()
+	if b.at.next == b {
+		b.at.next = nil
+	}
+}
+
+// gather waits for the readers, and has them answered.
+func (b *gathering[T]) gather() {
+	defer b.cancel()
+	b.await()
+	if b.close() {
+		ctx, cancel := b.ctx, context.CancelFunc(func() {})
+		if !b.until.IsZero() {
+			ctx, cancel = context.WithDeadline(ctx, b.until)
+		}
+		defer cancel()
+		b.of.fetch(ctx, b)
+		b.ended()
+	}
+	for _, r := range b.readers {
+		select {
+		case r.done <- result[T]{}:
+		default: // it is answered
+		}
+	}
+}
+
+// await returns when everybody is here, or when no more readers come.
+func (b *gathering[T]) await() {
+	before, still := 0, 0
+	for range gatherLimit {
+		pause := b.of.clock.NewTimer(gatherPause)
+		select {
+		case <-pause.Chan():
+		case <-b.full:
+			pause.Stop()
+			return
+		case <-b.ctx.Done():
+			pause.Stop()
+			return
+		}
+		now, crowd, lists := b.size()
+		switch {
+		case now != before || lists > 0:
+			before, still = now, 0
+		case 2*now >= crowd, still >= gatherPatience:
+			return
+		default:
+			still++
+		}
+	}
+}
+
+// size is how many readers have gathered, how many there may be, and how many lists are under way for others.
+func (b *gathering[T]) size() (now, crowd, lists int) {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	return len(b.readers), b.at.crowd, b.at.lists
+}
+
+// close lets nobody in any more, and reports whether there are enough for a list. A crowd that did not come is forgotten.
+func (b *gathering[T]) close() bool {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	if b.at.next == b {
+		b.at.next = nil
+	}
+	n := len(b.readers)
+	if 2*n < b.at.crowd {
+		b.at.crowd = n
+	} else {
+		b.at.crowd = (b.at.crowd + n + 1) / 2
+	}
+	for _, r := range b.readers {
+		until, ok := r.ctx.Deadline()
+		if !ok {
+			b.until = time.Time{}
+			break
+		}
+		if until.After(b.until) {
+			b.until = until
+		}
+	}
+	if n < b.at.enough() {
+		return false
+	}
+	b.at.lists++
+	return true
+}
+
+func (b *gathering[T]) ended() {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	b.at.lists--
+}
+
+// answer gives every reader the same.
+func (b *gathering[T]) answer(each func() (T, error)) {
+	for _, r := range b.readers {
+		value, err := each()
+		r.done <- result[T]{value, err, true}
+	}
+}
+
+// list answers readers from the pages of a list, by the keys that its items have, and stops when the pages that are left would cost more than
+// the readers who are. What is not found is not missing for that: its reader asks for it alone.
+func (b *gathering[T]) list(page func(token string) (items []T, next string, err error), keys func(T) []string, copied func(T) T) {
+	wanted := map[string][]*reader[T]{}
+	for _, r := range b.readers {
+		wanted[r.key] = append(wanted[r.key], r)
+	}
+	begun := b.of.clock.Now()
+	left, pages, known := len(b.readers), 0, 0
+	b.of.learn(b.at, func(k *cost) { known = k.pages })
+	for token := ""; ; {
+		items, next, err := page(token)
+		if err != nil {
+			if b.ctx.Err() == nil && !passing(err) {
+				b.of.learn(b.at, func(k *cost) { k.barred = true })
+			}
+			return
+		}
+		pages++
+		for _, item := range items {
+			for _, key := range keys(item) {
+				for i, r := range wanted[key] {
+					value := item
+					if i > 0 {
+						value = copied(item)
+					}
+					r.done <- result[T]{value, nil, true}
+					left--
+				}
+				delete(wanted, key)
+			}
+		}
+		ahead := known - pages
+		if ahead <= 0 {
+			ahead = pages // nobody knows: as many again
+		}
+		if next == "" || left == 0 || ahead >= left {
+			b.of.learn(b.at, func(k *cost) {
+				k.list = b.of.clock.Since(begun)
+				switch {
+				case next == "":
+					k.pages = pages
+					k.barred = left == len(b.readers) // it speaks of them by other names, or they are all gone
+				case left > 0:
+					k.pages = max(k.pages, pages+ahead)
+				default:
+					k.pages = max(k.pages, pages)
+				}
+			})
+			return
+		}
+		token = next
+	}
+}
+
+// passing reports whether a list that failed may be had a moment later.
+func passing(err error) bool {
+	e, ok := AsError(err)
+	return ok && transient(e) && e.Code != codes.DeadlineExceeded
+}
