@@ -69,7 +69,7 @@ func (d *ListDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 			"states": schema.SetAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Only executions in one of these states: `pending`, `running`, `succeeded`, `failed`, `cancelled`. Default: all.",
-				Validators:          []validator.Set{setvalidator.ValueStringsAre(isState)},
+				Validators:          []validator.Set{noNulls{}, setvalidator.ValueStringsAre(isState)},
 			},
 			"limit": schema.Int64Attribute{
 				Optional: true, CustomType: value.WholeType{},

@@ -67,6 +67,14 @@ func (noNulls) ValidateList(_ context.Context, req validator.ListRequest, resp *
 	}
 }
 
+func (noNulls) ValidateSet(_ context.Context, req validator.SetRequest, resp *validator.SetResponse) {
+	for _, e := range req.ConfigValue.Elements() {
+		if e.IsNull() {
+			resp.Diagnostics.AddAttributeError(req.Path, "Element is null", fmt.Sprintf("%s has an element that is null. Take it out, for example with compact().", req.Path))
+		}
+	}
+}
+
 func (noNulls) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	for name, e := range req.ConfigValue.Elements() {
 		if e.IsNull() {
