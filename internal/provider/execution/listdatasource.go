@@ -133,7 +133,7 @@ func (d *ListDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 		limit = int(m.Limit.ValueInt64())
 	}
 	m.Executions, m.Truncated = []Overview{}, types.BoolValue(false)
-	any := false
+	seen := false
 	for e, err := range d.data.Client.Executions(ctx, job.String()) {
 		if gcp.IsNotFound(err) {
 			break
@@ -142,7 +142,7 @@ func (d *ListDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 			diags.Error(&resp.Diagnostics, path.Empty(), "Cannot read the executions", err, "")
 			return
 		}
-		any = true
+		seen = true
 		if len(states) > 0 && !slices.Contains(states, StateOf(e)) {
 			continue
 		}
@@ -152,7 +152,7 @@ func (d *ListDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 		}
 		m.Executions = append(m.Executions, overview(resourcename.Execution{Job: job, Name: lastSegment(e.GetName())}, e))
 	}
-	if !any && !jobExists(ctx, d.data.Client, &resp.Diagnostics, job) {
+	if !seen && !jobExists(ctx, d.data.Client, &resp.Diagnostics, job) {
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
