@@ -4,8 +4,6 @@
 package core
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,17 +60,9 @@ func (f *Folder) State() *acctest.State {
 	f.t.Helper()
 	module := &tfjson.StateModule{}
 	add := func(address, typeName, deposed string, o *Object) {
-		raw, err := json.Marshal(o.Values())
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		one := &tfjson.StateResource{Address: address, Type: typeName, DeposedKey: deposed, Tainted: o.Tainted}
-		numbers := json.NewDecoder(bytes.NewReader(raw))
-		numbers.UseNumber()
-		if err := numbers.Decode(&one.AttributeValues); err != nil {
-			f.t.Fatal(err)
-		}
-		module.Resources = append(module.Resources, one)
+		module.Resources = append(module.Resources, &tfjson.StateResource{
+			Address: address, Type: typeName, DeposedKey: deposed, Tainted: o.Tainted, AttributeValues: o.Values(),
+		})
 	}
 	for _, address := range slices.Sorted(maps.Keys(f.Core.State)) {
 		r := f.Core.State[address]
