@@ -201,6 +201,11 @@ func (d *DataSource) ValidateConfig(ctx context.Context, req datasource.Validate
 	}
 }
 
+// clockBehind is how far this machine's clock may be behind Google's. A start_time
+// of Google's, such as the create_time of an execution that has just begun, then
+// lies in the future.
+const clockBehind = 10 * time.Minute
+
 // window returns the two ends of the window; a zero end is now, and a zero now is
 // not known. A misspelt value is an error of its validator.
 func window(diagnostics *diag.Diagnostics, m Model, now time.Time) (start, end time.Time, ok bool) {
@@ -223,7 +228,7 @@ func window(diagnostics *diag.Diagnostics, m Model, now time.Time) (start, end t
 		if start, err = parseTime(s.ValueString()); err != nil {
 			return start, end, false
 		}
-		if last.IsZero() || start.Before(last) {
+		if last.IsZero() || start.Before(last) || end.IsZero() && start.Before(now.Add(clockBehind)) {
 			return start, end, true
 		}
 		if end.IsZero() {

@@ -239,6 +239,13 @@ func TestWindow(t *testing.T) {
 	if got := told(state); len(diags) > 0 || len(got) == 0 || !strings.HasPrefix(got[0], "day-0/") {
 		t.Errorf("%v %s", got, said(diags, 0))
 	}
+	// Nor is it refused when the window begins with it, as with the create_time of a run.
+	for behind, refused := range map[time.Duration]bool{0: false, time.Minute: false, 10*time.Minute - time.Second: false, 10 * time.Minute: true} {
+		state, diags := w.look(map[string]any{"job": "train", "start_time": stamp(noon)}, clockwork.NewFakeClockAt(noon.Add(-behind)))
+		if got := told(state); refused != (len(diags) == 1) || !refused && !slices.Equal(got, []string{"day-0/0/0 preempted"}) {
+			t.Errorf("%s behind: %v %s", behind, got, said(diags, 0))
+		}
+	}
 }
 
 // An interruption whose attempt the logs do not say is shown, with null for it.
