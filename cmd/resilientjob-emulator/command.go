@@ -31,8 +31,8 @@ const (
 )
 
 const usage = `resilientjob-emulator is a local Google Cloud for resilientjob: Cloud Run jobs whose
-executions run as real processes on this machine, service accounts, Cloud Storage
-and Cloud Logging, by gRPC and by REST on one loopback port.
+executions run as real processes on this machine, service accounts, secrets, Cloud
+Storage and Cloud Logging, by gRPC and by REST on one loopback port.
 
 Usage: resilientjob-emulator [flags]
 

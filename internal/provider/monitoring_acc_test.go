@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/jonboulle/clockwork"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
@@ -43,35 +44,58 @@ func example(t *testing.T, e *emulator.Emulator, guide string, files ...string) 
 
 // The checks of the guide are green before the first run, while one saves, and
 // after one that succeeded; they turn red when a run saves nothing, and when it
-// failed.
+// failed or was cancelled. What an earlier run saved long ago does not make a run
+// stale that has only begun.
 func TestAccMonitoringChecks(t *testing.T) {
 	t.Parallel()
-	e := acctest.Emulator(t)
+	// Fake, so that a checkpoint can be old.
+	clock := clockwork.NewFakeClockAt(time.Now().Add(-time.Hour))
+	e := acctest.Emulator(t, func(o *emulator.Options) { o.Clock = clock })
 	tf := example(t, e, "monitoring-and-interruptions", "job.tf", "checks.tf")
-	green := func(r *acctest.Result) { r.Succeeds().SaysNot("Check block assertion failed", "Error:") }
-	green(tf.Apply())
-	green(tf.Apply())
+	green := func() {
+		t.Helper()
+		tf.Apply().Succeeds().SaysNot("Check block assertion failed", "Error:")
+	}
+	red := func(text string) {
+		t.Helper()
+		tf.Apply().Succeeds().Says("Check block assertion failed", text)
+	}
+	green()
+	green()
 
 	run := &runpb.Execution{
-		Name: exampleJob + "/executions/train-aaaaa", TaskCount: 1, RunningCount: 1, LogUri: "https://console.cloud.google.com/logs",
-		CreateTime: timestamppb.New(time.Now().Add(-2 * time.Hour)), StartTime: timestamppb.New(time.Now().Add(-2 * time.Hour)),
+		Name: exampleJob + "/executions/train-aaaaa", TaskCount: 1, RunningCount: 1, LogUri: "https://console.cloud.google.com/logs", CreateTime: timestamppb.Now(),
 		Conditions: []*runpb.Condition{{Type: "Completed", State: runpb.Condition_CONDITION_RECONCILING}},
 	}
-	put := func() {
+	put := func(began time.Duration) {
 		t.Helper()
+		run.StartTime = timestamppb.New(time.Now().Add(-began))
 		if err := e.Run().AddExecution(run); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put()
-	tf.Apply().Succeeds().Says("Check block assertion failed", "Run train-aaaaa has saved nothing since its start.")
-	callEmulator(t, e, "POST", "/upload/storage/v1/b/my-project-checkpoints/o?uploadType=media&name=task-0%2Fstep-00000001.ckpt", "x")
-	green(tf.Apply())
+	save := func() {
+		t.Helper()
+		callEmulator(t, e, "POST", "/upload/storage/v1/b/my-project-checkpoints/o?uploadType=media&name=task-0%2Fstep-00000001.ckpt", "x")
+	}
+	put(2 * time.Hour)
+	red("Run train-aaaaa has saved nothing for 30 minutes; newest checkpoint: none.")
+	save()
+	red("Run train-aaaaa has saved nothing for 30 minutes; newest checkpoint: " + clock.Now().UTC().Format("2006-01-02T15:04:"))
+	put(time.Minute)
+	green()
+	put(2 * time.Hour)
+	clock.Advance(time.Hour)
+	save()
+	green()
 
 	run.RunningCount, run.FailedCount, run.CompletionTime = 0, 1, timestamppb.Now()
 	run.Conditions[0].State, run.Conditions[0].Message = runpb.Condition_CONDITION_FAILED, "Task train-aaaaa-task0 failed with exit code: 1."
-	put()
-	tf.Apply().Succeeds().Says("Check block assertion failed", "Run train-aaaaa has failed: Task train-aaaaa-task0 failed with exit code: 1. https://console.cloud.google.com/logs")
+	put(2 * time.Hour)
+	red("Run train-aaaaa is failed: Task train-aaaaa-task0 failed with exit code: 1. https://console.cloud.google.com/logs")
+	run.FailedCount, run.CancelledCount, run.Conditions[0].Message = 0, 1, ""
+	put(2 * time.Hour)
+	red("Run train-aaaaa is cancelled: without a message https://console.cloud.google.com/logs")
 }
 
 // The interruptions of the last week, of a task that was really preempted twice.

@@ -6,7 +6,8 @@ data "resilientjob_checkpoints" "train" {
   pattern = "task-{task}/step-*.ckpt"
 }
 
-# Saved every ten minutes, two checkpoints may fail before somebody is told.
+# Saved every ten minutes, two checkpoints may fail before somebody is told. This is
+# for while a run goes on: the guide "Monitoring and interruptions" asks for that first.
 check "checkpoints_are_fresh" {
   assert {
     condition = alltrue([

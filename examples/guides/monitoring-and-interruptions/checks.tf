@@ -12,12 +12,13 @@ locals {
 # Turns red when the newest run has failed or was cancelled.
 check "newest_run" {
   assert {
-    condition     = local.newest == null || !contains(["failed", "cancelled"], try(local.newest.state, ""))
-    error_message = try("Run ${local.newest.name} has ${local.newest.state}: ${local.newest.message} ${local.newest.log_uri}", "")
+    condition     = !contains(["failed", "cancelled"], try(local.newest.state, ""))
+    error_message = "Run ${try(local.newest.name, "")} is ${try(local.newest.state, "")}: ${try(coalesce(local.newest.message), "without a message")} ${try(coalesce(local.newest.log_uri), "")}"
   }
 }
 
-# Turns red when a run goes on and its newest checkpoint is older than 30 minutes.
+# Turns red when a run goes on, began more than 30 minutes ago, and has saved nothing
+# in the last 30 minutes. Checkpoints of an earlier run do not make a young one stale.
 check "checkpoints_are_fresh" {
   data "resilientjob_checkpoints" "train" {
     bucket  = resilientjob_checkpoint_bucket.checkpoints.name
@@ -25,10 +26,10 @@ check "checkpoints_are_fresh" {
   }
 
   assert {
-    condition = try(local.newest.state, "") != "running" || timecmp(
-      coalesce(data.resilientjob_checkpoints.train.newest_time, try(local.newest.start_time, null), plantimestamp()),
-      timeadd(plantimestamp(), "-30m")
-    ) > 0
-    error_message = "Run ${try(local.newest.name, "")} has saved nothing since ${coalesce(data.resilientjob_checkpoints.train.newest_time, "its start")}."
+    condition = try(local.newest.state, "") != "running" || anytrue([
+      for t in compact([data.resilientjob_checkpoints.train.newest_time, try(local.newest.start_time, null)]) :
+      timecmp(t, timeadd(plantimestamp(), "-30m")) > 0
+    ])
+    error_message = "Run ${try(local.newest.name, "")} has saved nothing for 30 minutes; newest checkpoint: ${coalesce(data.resilientjob_checkpoints.train.newest_time, "none")}."
   }
 }
