@@ -187,7 +187,7 @@ func TestForeignChanges(t *testing.T) {
 			more = append(more, field)
 		}
 	}
-	equal(t, "sent", more, []string{"container.image=train:2", "launchStage=BETA", "task.gpuZonalRedundancyDisabled=false"})
+	equal(t, "sent", more, []string{"container.image=train:2", "launchStage=BETA"})
 	equal(t, "the order of volumes survives", fmt.Sprint(namesOf(taskOf(sent).GetVolumes())), fmt.Sprint(namesOf(taskOf(live).GetVolumes())))
 	equal(t, "the order of variables survives", fmt.Sprint(namesOf(containerOf(sent).GetEnv())), fmt.Sprint(namesOf(containerOf(live).GetEnv())))
 	equal(t, "the client survives", sent.GetClient()+" "+sent.GetClientVersion(), "gcloud 550.0.0")
