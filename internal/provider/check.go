@@ -86,8 +86,13 @@ func check(b block) []problem {
 		}
 	}
 	if len(found) == wrong && !late {
-		if err := opinion(gcp.Options{Endpoints: all, AccessToken: "none"}); err != nil {
-			found = append(found, problem{path.Root("endpoints").AtName("secretmanager"), "Invalid endpoint", strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."})
+		// These go with the others, or not; each is looked at without the other.
+		for _, api := range []string{"secretmanager", "logging"} {
+			one := gcp.Endpoints{Run: all.Run, IAM: all.IAM, Storage: all.Storage}
+			*endpointField(&one, api) = *endpointField(&all, api)
+			if err := opinion(gcp.Options{Endpoints: one, AccessToken: "none"}); err != nil {
+				found = append(found, problem{path.Root("endpoints").AtName(api), "Invalid endpoint", strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."})
+			}
 		}
 	}
 	return append(found, checkLabels(b.labels)...)

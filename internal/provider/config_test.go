@@ -103,11 +103,11 @@ func TestResolve(t *testing.T) {
 		{"the rest", block{
 			requestTimeout: is("90s"), planValidation: is("warn"),
 			labels:    map[string]setting{"team": is("ml"), "empty": is("")},
-			endpoints: map[string]setting{"run": is("https://run.example.com"), "logging": is("http://127.0.0.1:9"), "iam": {}, "storage": {}, "secretmanager": {}},
+			endpoints: map[string]setting{"run": is("https://run.example.com"), "logging": is("https://logging.example.com"), "iam": {}, "storage": {}, "secretmanager": {}},
 		}, nil, base(func(c *Config) {
 			c.RequestTimeout, c.PlanValidation = 90*time.Second, "warn"
 			c.DefaultLabels = map[string]string{"team": "ml", "empty": ""}
-			c.Endpoints = gcp.Endpoints{Run: "https://run.example.com", Logging: "http://127.0.0.1:9"}
+			c.Endpoints = gcp.Endpoints{Run: "https://run.example.com", Logging: "https://logging.example.com"}
 		})},
 		{"the emulator makes credentials meaningless", block{
 			credentials: is("no such file"), endpoints: map[string]setting{"run": is("https://run.example.com")}, billingProject: unknown,
