@@ -282,7 +282,13 @@ func cost(b *strings.Builder) error {
 		rows = append(rows, []string{fmt.Sprint(c.tasks), spoken(c.timeout), fmt.Sprint(c.retries), fmt.Sprint(e.Attempts), fmt.Sprintf("%g", e.GPUHours)})
 	}
 	table(b, []string{code("task_count"), code("task_timeout"), code("max_retries"), code("attempts"), code("gpu_hours")}, rows)
-	b.WriteString("The first row is a job that states none of the three.\n\n")
+	twice, err := resilience.Expose(resilience.DefaultGPU, 2*resilience.DefaultTasks, resilience.DefaultRetries, resilience.DefaultTimeout)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "The first row is a job that states none of the three.\n\n"+
+		"Each execution has all of its retries anew. So whatever runs a job again after a failure does not add to them, but multiplies: a pipeline that tries `terraform apply` a second time makes %d attempts of a job with %d retries, not %[2]d and one more. "+
+		"Let `max_retries` alone say how often something is tried.\n\n", twice.Attempts, resilience.DefaultRetries)
 	return nil
 }
 

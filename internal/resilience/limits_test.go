@@ -47,6 +47,7 @@ func TestCheckCounts(t *testing.T) {
 	compare(t, "one task", CheckSharedCheckpoint(1, true, false))
 	compare(t, "two tasks without checkpoint", CheckSharedCheckpoint(2, false, false))
 	compare(t, "two tasks apart", CheckSharedCheckpoint(2, true, true))
+	compare(t, "two tasks on one path", CheckSharedCheckpoint(2, true, false), want{CheckpointShared, "All 2 tasks see the same folder"})
 	compare(t, "four tasks on one path", CheckSharedCheckpoint(4, true, false), want{CheckpointShared, "All 4 tasks see the same folder"})
 	compare(t, "one hour without checkpoint", CheckLongTask(time.Hour, false))
 	compare(t, "two hours with checkpoint", CheckLongTask(2*time.Hour, true))
