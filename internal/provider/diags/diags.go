@@ -213,6 +213,8 @@ func defaultHint(e *gcp.Error) string {
 		return "Enable the API that is named above in the project, wait a minute, and apply again."
 	case e.Code == codes.PermissionDenied && roleHint(e.Message) != "":
 		return roleHint(e.Message)
+	case e.Code == codes.PermissionDenied && !permissionNamed.MatchString(e.Message):
+		return "Google does not say which permission is missing. The guide Permissions lists what the account that Terraform runs as needs. Give it that, and apply again."
 	case e.Code == codes.PermissionDenied:
 		return "Give the account that Terraform runs as the permission that is named above, and apply again."
 	case e.Code == codes.Unauthenticated:

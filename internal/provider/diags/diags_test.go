@@ -40,6 +40,9 @@ func TestDetail(t *testing.T) {
 			"Could not create the job.\n\nGoogle answered: (no text)\nStatus: HTTP 500, INTERNAL\n\nAsk Google."},
 		{"permission, hint by status", &gcp.Error{Op: "create the job", Code: codes.PermissionDenied, HTTP: 403, Message: "no"}, "",
 			"Could not create the job.\n\nGoogle answered: no\nStatus: HTTP 403, PERMISSION_DENIED\n\n" +
+				"Google does not say which permission is missing. The guide Permissions lists what the account that Terraform runs as needs. Give it that, and apply again."},
+		{"permission that is named, and not known here", &gcp.Error{Op: "create the job", Code: codes.PermissionDenied, HTTP: 403, Message: "Permission 'compute.networks.use' denied."}, "",
+			"Could not create the job.\n\nGoogle answered: Permission 'compute.networks.use' denied.\nStatus: HTTP 403, PERMISSION_DENIED\n\n" +
 				"Give the account that Terraform runs as the permission that is named above, and apply again."},
 		{"API off, hint by reason", &gcp.Error{Op: "create the job", Code: codes.PermissionDenied, HTTP: 403, Reason: "SERVICE_DISABLED", Message: "off"}, "",
 			"Could not create the job.\n\nGoogle answered: off\nStatus: HTTP 403, PERMISSION_DENIED\n\n" +

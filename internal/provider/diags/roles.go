@@ -28,6 +28,10 @@ func RoleWith(permission string) string { return roles[permission] }
 
 var permissionDenied = regexp.MustCompile(`(?i)(?:Permission '?([a-zA-Z]+\.[\w.]+?)'? (?:is )?denied|does not have ([a-z]+\.[\w.]+) access)`)
 
+// permissionNamed finds the name of a permission, known or not, such as
+// "compute.networks.use"; a host name or an e-mail address is none.
+var permissionNamed = regexp.MustCompile(`(?:^|[\s'"(:])[a-z][A-Za-z]+\.[a-z][A-Za-z]+\.[a-z][A-Za-z]+(?:[\s'").,;]|$)`)
+
 // roleHint says which role has the permission that Google's text names; "" when
 // it names none, or one that is not known.
 func roleHint(text string) string {
