@@ -91,7 +91,7 @@ func (r *Resource) warnRunning(ctx context.Context, state *Model, what string, d
 		return
 	}
 	diags.AddWarning("Executions are running", fmt.Sprintf(
-		"%s of job %s will be refused while executions run:%s\n\n%s", what, state.Name.ValueString(), describeRuns(running), twoSteps(state.job(), running)))
+		"%s of job %s is refused if these executions still run by then:%s\n\nA resilientjob_execution with cancel_on_destroy = true in the state cancels its own first, when it is destroyed, too. Otherwise:\n\n%s", what, state.Name.ValueString(), describeRuns(running), twoSteps(state.job(), running)))
 }
 
 func twoSteps(job resourcename.Job, running []*runpb.Execution) string {
