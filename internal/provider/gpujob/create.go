@@ -42,6 +42,8 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return diags
 	}}
 	w.state.UID, w.state.ServiceAccountUniqueID, w.state.Grants = types.StringNull(), types.StringNull(), grantSet(nil)
+	// No job is ours until one was sent, see ours.
+	w.state.Image = types.StringNull()
 	w.note.World, w.note.Unsure = r.world(), true
 	w.create(ctx, &plan)
 }

@@ -46,7 +46,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	planner, d := req.Private.GetKey(ctx, plannerKey)
 	resp.Diagnostics.Append(d...)
 	w.provenOnly = bytes.Equal(planner, r.planner())
-	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) || w.note.Lost && !w.provenOnly && !w.recall(ctx) {
+	if resp.Diagnostics.HasError() || !w.deleteJob(ctx) || w.note.Lost && w.heir == nil && !w.provenOnly && !w.recall(ctx) {
 		return
 	}
 	if !w.revoke(ctx, gcp.WithoutGrants(w.held, w.inherited(ctx)), nil) {
@@ -58,12 +58,12 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	w.dropLeftovers(ctx, slices.DeleteFunc(slices.Clone(w.note.Accounts), func(a ownedAccount) bool { return w.runsHeir(a.ID) }))
 }
 
-// runsHeir tells whether the replacement runs as an account of ours.
+// runsHeir tells whether the heir runs as an account of ours.
 func (w *work) runsHeir(id string) bool {
 	return w.heir != nil && strings.EqualFold(w.heir.GetTemplate().GetTemplate().GetServiceAccount(), resourcename.ServiceAccountEmail(w.state.Project.ValueString(), id))
 }
 
-// inherited are the held grants that the replacement needs: those of the account
+// inherited are the held grants that the heir needs: those of the account
 // that it runs as on what it uses. Others are of no more use to anybody.
 func (w *work) inherited(ctx context.Context) []gcp.Grant {
 	if w.heir == nil {
@@ -110,7 +110,9 @@ func (w *work) deleteJob(ctx context.Context) bool {
 			return w.withoutJob(ctx)
 		case replaced(live, &w.state):
 			w.diags.AddWarning("A job of the same name is left alone", fmt.Sprintf(
-				"%s exists, but was not made by this resource (its uid is %s). It was not deleted.", name, live.GetUid()))
+				"%s exists, but was not made by this resource (its uid is %s). It was not deleted; nor was the account that it runs as, with the roles that it needs.", name, live.GetUid()))
+			// Whoever holds the job holds what carries its mark.
+			w.heir = live
 			return w.withoutJob(ctx)
 		}
 		if !w.clearRuns(ctx, "Destroying the job") {

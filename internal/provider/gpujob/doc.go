@@ -69,4 +69,7 @@
 //	    |                          |   taint or a kill |                 |   warning says what may be left
 //	28  | everything, made by the  | deposed, uid null | destroy         | left alone: it is the replacement's
 //	    |   replacement            |                   |                 |
+//	29  | job of somebody else     | tainted, uid and  | replace,        | left alone, with account and grants: they are
+//	    |   that runs as our       |   image null      |   destroy       |   that job's; a replace goes on as row 4
+//	    |   account                |                   |                 |
 package gpujob

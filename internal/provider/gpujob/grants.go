@@ -45,6 +45,9 @@ type note struct {
 	// Unsure is true when the create ended without learning whether it has made
 	// the job: one that a read finds is ours by its looks alone, see provenOnly.
 	Unsure bool `json:",omitempty"`
+	// Asked is true when the answer to a create was lost: then one that is refused
+	// because the job is there may mean that very job.
+	Asked bool `json:",omitempty"`
 }
 
 // ownedAccount is an account that this resource made.

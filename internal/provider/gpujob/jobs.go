@@ -69,11 +69,18 @@ func (w *work) sendCreate(ctx context.Context, plan *Model) (*runpb.Job, error) 
 		}
 		return live, notReady(live)
 	case !gcp.IsAmbiguous(err):
+		if gcp.IsAlreadyExists(err) && !w.taints && !w.note.Asked && !w.note.Lost {
+			// Nothing that we sent can have made that job, though it may look the
+			// same to the last. A create did not claim it to begin with.
+			w.state.Image = types.StringNull()
+			w.save(ctx)
+		}
 		return nil, err
 	}
 	// The answer was lost: the job may be there, or come. What the state says
 	// must cover both, and tell the job by its image and its account.
 	w.state.Image, w.state.ServiceAccountEmail = plan.Image, plan.ServiceAccountEmail
+	w.note.Asked = true
 	w.save(ctx)
 	live, readErr := w.r.data.Client.GetJob(ctx, name.String())
 	if readErr != nil || !satisfies(ctx, live, plan) {
@@ -93,6 +100,9 @@ func (w *work) dropFailed(ctx context.Context) bool {
 		return false
 	}
 	w.state.UID = types.StringNull()
+	if w.taints {
+		w.state.Image = types.StringNull()
+	}
 	w.save(ctx)
 	return true
 }
@@ -256,7 +266,9 @@ func sameRequest(ctx context.Context, a, b *Model, diags *diag.Diagnostics) bool
 }
 
 // ours tells whether a job that the state does not know by its uid was made by
-// this resource, by an apply that did not learn of it.
+// this resource, by an apply that did not learn of it. A state without an image is
+// that of an apply which knows that it has made none: nothing was sent, or all of it
+// was refused. It is all that the destroy of a tainted object can tell it by.
 func ours(live *runpb.Job, state *Model) bool {
 	task := live.GetTemplate().GetTemplate()
 	return len(task.GetContainers()) > 0 && task.GetContainers()[0].GetImage() == state.Image.ValueString() &&
@@ -298,6 +310,16 @@ func (w *work) reportReplaced(live *runpb.Job) {
 			"To manage that job here instead, take this resource out of the state, which leaves the account and the roles that it made, and import the job:\n\n"+
 			"  terraform state rm ADDRESS\n  terraform import ADDRESS %[1]s\n\nwhere ADDRESS is this resource's, such as resilientjob_gpu_job.%[3]s.",
 		w.state.job(), live.GetUid(), addressName(w.state.Name.ValueString())))
+}
+
+// reportBeaten says that somebody else has made the job since this apply looked.
+func (w *work) reportBeaten(m *Model) {
+	w.report("name", "Job exists already", fmt.Sprintf(
+		"Somebody else made the Cloud Run job %[1]s while this apply was under way: another Terraform with the same configuration and a state of its own, perhaps. "+
+			"Nothing of the job was changed. This resource will not touch it, nor the account that it runs as and the roles that it needs, as long as the job is there.\n\n"+
+			"Leave the job to the other and choose another name here. To manage it here instead, let the other forget it first, take this resource out of the state if it is there, and import the job:\n\n"+
+			"  terraform state rm ADDRESS\n  terraform import ADDRESS %[1]s\n\nwhere ADDRESS is this resource's, such as resilientjob_gpu_job.%[2]s.",
+		m.job(), addressName(m.Name.ValueString())))
 }
 
 // reportTaken says that the name of the job is in use.

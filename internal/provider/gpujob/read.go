@@ -86,6 +86,7 @@ func (r *Resource) readJob(ctx context.Context, m *Model, n *note, diagnostics *
 		return false
 	}
 	*m = flatten(ctx, live, m, diagnostics)
+	n.Asked = false
 	n.Unready = !live.GetReconciling() && notReady(live) != nil
 	if n.Unready {
 		about := m.subject()

@@ -198,7 +198,11 @@ func (r *Resource) revokes(ctx context.Context, state, plan *Model, diagnostics 
 // where the text tells.
 func (w *work) reportJob(m *Model, summary string, err error) {
 	if gcp.IsAlreadyExists(err) && !gcp.IsAmbiguous(err) {
-		w.reportTaken(m)
+		if w.state.Image.IsNull() {
+			w.reportBeaten(m)
+		} else {
+			w.reportTaken(m)
+		}
 		return
 	}
 	w.explain(m, path.Empty(), summary, err, "")

@@ -46,15 +46,17 @@ type work struct {
 	// current object by the plan that another process of the provider has made,
 	// and plans the destroy of a deposed one anew, in the process that applies.
 	provenOnly bool
-	// heir is the job of the resource that replaces a deposed object, and that may
-	// have taken over the account and the grants; nil for none.
+	// heir is a job of the state's name that may have taken over the account and the
+	// grants: that of the resource which replaces a deposed object, or one that
+	// somebody else made; nil for none.
 	heir *runpb.Job
 	// cancel permits to cancel running executions. It is read from the state.
 	cancel bool
 }
 
 func (w *work) save(ctx context.Context) {
-	w.note.Unsure = w.note.Unsure && !value.Known(w.state.UID)
+	known := value.Known(w.state.UID)
+	w.note.Unsure, w.note.Asked = w.note.Unsure && !known, w.note.Asked && !known
 	// What is in the response must not depend on whether time is left.
 	w.diags.Append(w.store(context.WithoutCancel(ctx), w.state.settled(), w.note)...)
 }
