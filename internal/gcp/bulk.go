@@ -65,9 +65,9 @@ func onePage[T any](info *iterator.PageInfo, item func() (T, error), size int, t
 }
 
 // sharedPolicy reads a policy to look at it: those who ask at the same time share one read, and must not change what they get. A change
-// begins with a read of its own.
-func (c *Client) sharedPolicy(ctx context.Context, resource string) (*policy, error) {
-	return c.policyReads.read(ctx, resource, "", func() (*policy, error) { return c.readPolicy(ctx, resource) })
+// begins with a read of its own. asked is what they look for.
+func (c *Client) sharedPolicy(ctx context.Context, resource, asked string) (*policy, error) {
+	return c.policyReads.read(ctx, resource, asked, func() (*policy, error) { return c.readPolicy(ctx, resource) })
 }
 
 func (c *Client) fetchPolicy(ctx context.Context, b *gathering[*policy]) {

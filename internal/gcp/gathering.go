@@ -17,15 +17,17 @@ import (
 const (
 	// So few readers go out by themselves at once.
 	fewReaders = 3
-	// Readers of a crowd wait until no other came for one or two of these, and until those before them are answered, who will come again.
+	// Readers of a crowd look that often whether others came.
 	gatherPause = 5 * time.Millisecond
-	// That many pauses a small part of the crowd waits for the others, so that all go together from then on.
+	// They wait until no other came for so many pauses, and until those before them are answered, who will come again.
+	gatherQuiet = 4
+	// A small part of a known crowd waits so many pauses for the others, so that all go together from then on.
 	gatherPatience = 16
 	// That many pauses, two seconds, is the longest wait of all.
 	gatherLimit = 400
-	// What it is worth to send one request less: the APIs let a project read 50 times a second. A list of a thousand things takes longer
-	// than a few reads side by side, and may only be as much slower as it is cheaper.
-	requestWorth = 20 * time.Millisecond
+	// What it is worth to send one request less: the APIs let a project read 50 times a second, and more than one run may go on. A list of a
+	// thousand things takes longer than a few reads side by side, and may only be as much slower as it is cheaper.
+	requestWorth = 50 * time.Millisecond
 )
 
 // gathered are the reads of one kind that gather: jobs, accounts or policies.
@@ -40,11 +42,14 @@ type gathered[T any] struct {
 
 // place is where readers meet: the location that jobs are in, the project that accounts are in, the resource that has a policy.
 type place[T any] struct {
-	name  string
-	open  int // readers that are here now
-	crowd int // readers that were here together, lately
-	lists int // under way
-	next  *gathering[T]
+	name   string
+	open   int             // readers that are here now
+	crowd  int             // readers that were here together, lately
+	rounds int             // that were gathered
+	known  map[string]bool // the keys that were asked for
+	probe  int             // from so many keys on it is tried whether readers gather
+	lists  int             // under way
+	next   *gathering[T]
 	cost
 }
 
@@ -52,8 +57,8 @@ type place[T any] struct {
 type cost struct {
 	barred bool          // lists are not to be had, or are of no use
 	pages  int           // of one list; 0: not known
-	list   time.Duration // what one took
-	single time.Duration // what one read took, the quickest of them
+	list   time.Duration // what one took, the quickest of them
+	single time.Duration // what one read takes
 }
 
 // enough is the number of readers from which on a list is the better way: it takes at most half of the requests, and is not slower by more
@@ -107,9 +112,11 @@ func (g *gathered[T]) read(ctx context.Context, where, key string, alone func() 
 	value, err := alone()
 	if err == nil {
 		g.learn(at, func(k *cost) {
-			if took := g.clock.Since(begun); k.single == 0 || took < k.single {
+			took := g.clock.Since(begun)
+			if k.single == 0 {
 				k.single = took
 			}
+			k.single = (3*k.single + took) / 4
 		})
 	}
 	return value, err
@@ -124,11 +131,13 @@ func (g *gathered[T]) enter(ctx context.Context, where, key string) (*place[T], 
 	}
 	at := g.places[where]
 	if at == nil {
-		at = &place[T]{name: where}
+		at = &place[T]{name: where, known: map[string]bool{}, probe: fewReaders + 1}
 		g.places[where] = at
 	}
 	at.open++
-	if at.barred || max(at.open, at.crowd) < at.enough() {
+	at.known[key] = true
+	// Where answers come quickly readers seldom meet by themselves: that many things are asked for one after the other is a sign, too.
+	if at.barred || max(at.open, at.crowd) < at.enough() && len(at.known) < at.probe {
 		return at, nil, nil
 	}
 	at.crowd = max(at.crowd, at.open)
@@ -160,7 +169,8 @@ func (b *gathering[T]) add(ctx context.Context, key string) *reader[T] {
 	b.readers = append(b.readers, r)
 	b.waiting++
 	r.stop = context.AfterFunc(ctx, b.gone)
-	if len(b.readers) == b.at.crowd {
+	// Now and then it is tried whether there are more.
+	if len(b.readers) == b.at.crowd && b.at.rounds%8 != 0 {
 		b.at.next = nil
 		close(b.full)
 	}
@@ -192,12 +202,12 @@ func (b *gathering[T]) gather() {
 	defer b.cancel()
 	b.await()
 	if b.close() {
-		ctx, cancel := b.ctx, context.CancelFunc(func() {})
 		if !b.until.IsZero() {
-			ctx, cancel = context.WithDeadline(ctx, b.until)
+			var cancel context.CancelFunc
+			b.ctx, cancel = context.WithDeadline(b.ctx, b.until)
+			defer cancel()
 		}
-		defer cancel()
-		b.of.fetch(ctx, b)
+		b.of.fetch(b.ctx, b)
 		b.ended()
 	}
 	for _, r := range b.readers {
@@ -223,13 +233,11 @@ func (b *gathering[T]) await() {
 			return
 		}
 		now, crowd, lists := b.size()
-		switch {
-		case now != before || lists > 0:
+		if still++; now != before || lists > 0 {
 			before, still = now, 0
-		case 2*now >= crowd, still >= gatherPatience:
+		}
+		if still >= gatherPatience || still >= gatherQuiet && 2*now >= crowd {
 			return
-		default:
-			still++
 		}
 	}
 }
@@ -249,10 +257,8 @@ func (b *gathering[T]) close() bool {
 		b.at.next = nil
 	}
 	n := len(b.readers)
-	if 2*n < b.at.crowd {
-		b.at.crowd = n
-	} else {
-		b.at.crowd = (b.at.crowd + n + 1) / 2
+	if b.at.crowd = max(b.at.crowd, n); 2*n < b.at.crowd {
+		b.at.crowd = (b.at.crowd + n) / 2
 	}
 	for _, r := range b.readers {
 		until, ok := r.ctx.Deadline()
@@ -264,7 +270,10 @@ func (b *gathering[T]) close() bool {
 			b.until = until
 		}
 	}
+	b.at.rounds++
 	if n < b.at.enough() {
+		b.at.crowd = (b.at.crowd + n) / 2
+		b.at.probe = len(b.at.known)*5/4 + fewReaders + 1
 		return false
 	}
 	b.at.lists++
@@ -323,7 +332,9 @@ func (b *gathering[T]) list(page func(token string) (items []T, next string, err
 		}
 		if next == "" || left == 0 || ahead >= left {
 			b.of.learn(b.at, func(k *cost) {
-				k.list = b.of.clock.Since(begun)
+				if took := b.of.clock.Since(begun); k.list == 0 || took < k.list {
+					k.list = took
+				}
 				switch {
 				case next == "":
 					k.pages = pages

@@ -4,6 +4,7 @@
 package gcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,11 @@ import (
 // shelf is an API with things that have versions. A read takes a while, and shows what was there at some moment of it; so does each page of
 // a list. Time is the test's own.
 type shelf struct {
-	size   int           // things of a page
-	slow   time.Duration // what a page takes longer than a read
-	refuse error         // what lists answer
-	fails  int           // the page that fails, from 1; 0: none
+	size    int // things of a page
+	latency time.Duration
+	slow    time.Duration // what a page takes longer than a read
+	refuse  error         // what lists answer
+	fails   int           // the page that fails, from 1; 0: none
 
 	mu      sync.Mutex
 	singles int
@@ -35,19 +37,20 @@ type shelf struct {
 type thing struct{ id, version int }
 
 func newShelf(n, size int) *shelf {
-	s := &shelf{size: size, things: make([]int, n)}
+	s := &shelf{size: size, latency: shelfLatency, things: make([]int, n)}
 	for i := range s.things {
 		s.things[i] = 1
 	}
 	return s
 }
 
+// shelfLatency is the most that a read takes, unless a shelf is quicker.
 const shelfLatency = 40 * time.Millisecond
 
 // travel is the way of a request to the shelf, and that of its answer.
-func travel(ctx context.Context, longer time.Duration) error {
+func (s *shelf) travel(ctx context.Context, longer time.Duration) error {
 	select {
-	case <-time.After(longer + time.Duration(rand.Int64N(int64(shelfLatency/2)))):
+	case <-time.After(longer + time.Duration(rand.Int64N(int64(s.latency/2)))):
 		return nil
 	case <-ctx.Done():
 		return &Error{Code: codes.Canceled, Err: ctx.Err()}
@@ -58,13 +61,13 @@ func (s *shelf) read(ctx context.Context, id int) (thing, error) {
 	s.mu.Lock()
 	s.singles++
 	s.mu.Unlock()
-	if err := travel(ctx, 0); err != nil {
+	if err := s.travel(ctx, 0); err != nil {
 		return thing{}, err
 	}
 	s.mu.Lock()
 	t := thing{id, s.things[id]}
 	s.mu.Unlock()
-	if err := travel(ctx, 0); err != nil {
+	if err := s.travel(ctx, 0); err != nil {
 		return thing{}, err
 	}
 	if t.version == 0 {
@@ -78,7 +81,7 @@ func (s *shelf) page(ctx context.Context, token string) (items []thing, next str
 	s.pages++
 	nth := s.pages
 	s.mu.Unlock()
-	if err := travel(ctx, s.slow); err != nil {
+	if err := s.travel(ctx, s.slow); err != nil {
 		return nil, "", err
 	}
 	s.mu.Lock()
@@ -122,6 +125,9 @@ func (s *shelf) version(id int) int {
 	return s.things[id]
 }
 
+// shortly is how long readers are away at the most.
+const shortly = 4 * time.Millisecond
+
 func (s *shelf) requests() int { return s.singles + s.pages }
 
 // gathered are reads of the shelf that gather.
@@ -137,13 +143,13 @@ func (s *shelf) ask(ctx context.Context, g *gathered[thing], id int) (thing, err
 }
 
 // refresh reads every thing, with so many readers at a time, as a plan does: between two questions a reader is away for a moment.
-func refresh(n, readers int, read func(id int)) {
+func refresh(n, readers int, away time.Duration, read func(id int)) {
 	ids := make(chan int)
 	var group sync.WaitGroup
 	for range readers {
 		group.Go(func() {
 			for id := range ids {
-				time.Sleep(time.Duration(rand.Int64N(int64(4 * time.Millisecond))))
+				time.Sleep(time.Duration(rand.Int64N(int64(away))))
 				read(id)
 			}
 		})
@@ -163,27 +169,31 @@ func TestGathering(t *testing.T) {
 		n, readers, page int
 		slow             time.Duration
 		most             int
+		latency, away    time.Duration
 	}{
-		"a hundred at a time":                  {1000, 100, 1000, 0, 20},
-		"ten at a time":                        {1000, 10, 1000, 0, 130},
-		"pages of a hundred":                   {1000, 100, 100, 0, 200},
-		"pages of a hundred, ten at a time":    {1000, 10, 100, 0, 1010},
-		"a hundred things, ten at a time":      {100, 10, 100, 0, 20},
-		"lists that take a second":             {1000, 100, 1000, time.Second, 20},
-		"lists that take a second, ten a time": {1000, 10, 1000, time.Second, 1002},
-		"three at a time":                      {100, 3, 100, 0, 100},
-		"one after the other":                  {50, 1, 100, 0, 50},
-		"readers as many as things":            {1000, 1000, 1000, 0, 5},
-		"few of many that are not ours":        {10, 10, 100, 0, 8},
+		"a hundred at a time":                  {n: 1000, readers: 100, page: 1000, most: 20},
+		"ten at a time":                        {n: 1000, readers: 10, page: 1000, most: 130},
+		"pages of a hundred":                   {n: 1000, readers: 100, page: 100, most: 200},
+		"pages of a hundred, ten at a time":    {n: 1000, readers: 10, page: 100, most: 1010},
+		"a hundred things, ten at a time":      {n: 100, readers: 10, page: 100, most: 20},
+		"lists that take a second":             {n: 1000, readers: 100, page: 1000, slow: time.Second, most: 20},
+		"lists that take a second, ten a time": {n: 1000, readers: 10, page: 1000, slow: time.Second, most: 1002},
+		// Answers come quickly, and readers are away for longer than they wait: they meet because they are let wait for each other.
+		"ten at a time, quick answers":       {n: 1000, readers: 10, page: 1000, most: 250, latency: time.Millisecond, away: 30 * time.Millisecond},
+		"a hundred at a time, quick answers": {n: 1000, readers: 100, page: 1000, most: 30, latency: time.Millisecond, away: 300 * time.Millisecond},
+		"three at a time":                    {n: 100, readers: 3, page: 100, most: 100},
+		"one after the other":                {n: 50, readers: 1, page: 100, most: 50},
+		"readers as many as things":          {n: 1000, readers: 1000, page: 1000, most: 5},
+		"few of many that are not ours":      {n: 10, readers: 10, page: 100, most: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newShelf(c.n, c.page)
-				s.slow = c.slow
+				s.slow, s.latency = c.slow, cmp.Or(c.latency, shelfLatency)
 				g := s.gathered()
 				begun := time.Now()
-				refresh(c.n, c.readers, func(id int) {
+				refresh(c.n, c.readers, cmp.Or(c.away, shortly), func(id int) {
 					if got, err := s.ask(t.Context(), g, id); err != nil || got != (thing{id, 1}) {
 						t.Errorf("%d: %v, %v", id, got, err)
 					}
@@ -244,7 +254,7 @@ func TestNoAnswerIsOlderThanItsQuestion(t *testing.T) {
 							}
 						})
 					}
-					refresh(n, readers, func(id int) {
+					refresh(n, readers, shortly, func(id int) {
 						before := s.version(id)
 						got, err := s.ask(t.Context(), g, id)
 						switch {
@@ -275,7 +285,7 @@ func TestGatheredReadsOfMissingThings(t *testing.T) {
 				s.write(id, false)
 			}
 		}
-		refresh(200, 50, func(id int) {
+		refresh(200, 50, shortly, func(id int) {
 			_, err := s.ask(t.Context(), g, id)
 			if missing := id%10 == 0; IsNotFound(err) != missing {
 				t.Errorf("%d: %v", id, err)
@@ -303,7 +313,7 @@ func TestListsThatAreNotToBeHad(t *testing.T) {
 				s.refuse = &Error{Code: code}
 				g := s.gathered()
 				begun := time.Now()
-				refresh(500, 50, func(id int) {
+				refresh(500, 50, shortly, func(id int) {
 					if got, err := s.ask(t.Context(), g, id); err != nil || got.id != id {
 						t.Errorf("%d: %v, %v", id, got, err)
 					}
@@ -326,7 +336,7 @@ func TestPageThatFails(t *testing.T) {
 		s := newShelf(100, 20)
 		s.fails = 3
 		g := s.gathered()
-		refresh(100, 100, func(id int) {
+		refresh(100, 100, shortly, func(id int) {
 			if got, err := s.ask(t.Context(), g, id); err != nil || got.id != id {
 				t.Errorf("%d: %v, %v", id, got, err)
 			}

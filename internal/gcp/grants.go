@@ -49,7 +49,7 @@ func (c *Client) RemoveMember(ctx context.Context, g Grant) (removed bool, err e
 
 // HasMember reports whether the member has the grant's role without a condition.
 func (c *Client) HasMember(ctx context.Context, g Grant) (bool, error) {
-	p, err := c.sharedPolicy(ctx, g.Resource)
+	p, err := c.sharedPolicy(ctx, g.Resource, g.Role+" "+g.Member)
 	if err != nil {
 		return false, err
 	}

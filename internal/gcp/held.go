@@ -7,7 +7,7 @@ import "context"
 
 // HeldGrants returns those of the grants, which are all for one resource, that its policy has without a condition. It reads the policy once.
 func (c *Client) HeldGrants(ctx context.Context, resource string, grants []Grant) ([]Grant, error) {
-	p, err := c.sharedPolicy(ctx, resource)
+	p, err := c.sharedPolicy(ctx, resource, "")
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ const secretAPI = "google.cloud.secretmanager.v1.SecretManagerService/"
 // Secret Manager. A method that is not here is refused.
 var methods = map[string][]needed{
 	"google.cloud.run.v2.Jobs/GetJob":    {{permission: "run.jobs.get"}},
+	"google.cloud.run.v2.Jobs/ListJobs":  {{permission: "run.jobs.list"}},
 	"google.cloud.run.v2.Jobs/CreateJob": {{permission: "run.jobs.create"}, {permission: "iam.serviceAccounts.actAs"}},
 	"google.cloud.run.v2.Jobs/UpdateJob": {{permission: "run.jobs.update"}, {permission: "iam.serviceAccounts.actAs"}},
 	"google.cloud.run.v2.Jobs/DeleteJob": {{permission: "run.jobs.delete"}},
