@@ -45,6 +45,10 @@ testrace: ## The Go tests with the race detector
 sweep: ## Let every call of the resources' lives go wrong in every way, and compare with the kept matrix (minutes)
 	RESILIENTJOB_SWEEP=all go test ./internal/sweep -run TestSweep -count=1 -timeout 30m -v
 
+.PHONY: bench
+bench: ## Measure start, apply, plan and destroy of 1 and 100 jobs as whole processes (BENCHARGS='-jobs 1000' for more)
+	go run ./internal/bench $(BENCHARGS)
+
 .PHONY: conformance
 conformance: ## Hold the emulator against Google's own clients (Go, Node.js, gcloud)
 	cd internal/emulator/conformance/node && npm ci --silent
