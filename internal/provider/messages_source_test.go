@@ -41,7 +41,7 @@ var passedOn = []string{
 var elsewhere = []string{
 	// Answers, while something is read, made, changed or deleted.
 	"Cannot *", "No such bucket", "No such secret", "Not allowed to grant a role on the *",
-	"Bucket exists already", "Bucket is another one", "Bucket name is taken", "Bucket is not empty", "Bucket not read back",
+	"Bucket exists already", "Bucket is another one", "Executions save to the bucket", "Running executions not looked for", "Bucket name is taken", "Bucket is not empty", "Bucket not read back",
 	"A job of the same name is left alone", "Another job has the name", "Cloud Run job is not ready", "Cloud Run did not take every value",
 	"A cancelled execution has not ended yet", "Job exists already", "Job is already running", "Two resources for one run",
 	"Execution goes on under its replacement", "Execution is forgotten", "Imported execution is recorded, not run",

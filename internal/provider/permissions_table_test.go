@@ -84,7 +84,7 @@ func changesPublicAccess(c faults.Call) bool {
 var predefined = map[string][]string{
 	"roles/run.developer": {"run.jobs.create", "run.jobs.get", "run.jobs.update", "run.jobs.delete", "run.jobs.run", "run.jobs.runWithOverrides",
 		"run.executions.get", "run.executions.list", "run.executions.cancel", "run.executions.delete", "run.tasks.list", "run.operations.get"},
-	"roles/run.viewer":              {"run.jobs.get", "run.executions.get", "run.executions.list", "run.tasks.list", "run.operations.get"},
+	"roles/run.viewer":              {"run.jobs.get", "run.jobs.list", "run.executions.get", "run.executions.list", "run.tasks.list", "run.operations.get"},
 	"roles/run.invoker":             {"run.jobs.run"},
 	"roles/iam.serviceAccountAdmin": {"iam.serviceAccounts.create", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.delete"},
 	"roles/iam.serviceAccountUser":  {"iam.serviceAccounts.actAs", "iam.serviceAccounts.get"},
@@ -236,8 +236,9 @@ var uses = []use{
 		rights: []right{
 			{name: "storage.buckets.create", at: "name"}, {name: "storage.buckets.get", at: "name"},
 			{name: "storage.buckets.update", at: "name"}, {name: "storage.buckets.delete", at: "name"},
+			{name: "run.jobs.list", without: "a destroy warns, and does not see executions that save to the bucket"},
 		},
-		roles:  []string{onProject + "roles/storage.admin"},
+		roles:  []string{onProject + "roles/storage.admin", onProject + "roles/run.viewer"},
 		course: bucketCourse(""),
 	},
 	{

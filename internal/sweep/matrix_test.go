@@ -83,7 +83,7 @@ func TestSweep(t *testing.T) {
 				t.Parallel()
 				for n := next.Add(1); n <= int64(len(passes)); n = next.Add(1) {
 					p := passes[n-1]
-					t.Run(fmt.Sprintf("%s/%s/%d", p.kind.letter, p.life.name, p.place), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/%d", p.kind.letter, p.life.name, p.place), func(t *testing.T) { //nolint:paralleltest // one after the other, see above
 						out := p.run(newWorld(t))
 						mu.Lock()
 						defer mu.Unlock()

@@ -45,6 +45,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
+	if !r.unused(ctx, &state, &resp.Diagnostics) {
+		return
+	}
 	name := state.Name.ValueString()
 	err := r.data.Client.Confirm(ctx, func() error { return r.data.Client.DeleteBucket(ctx, name) })
 	switch {

@@ -110,7 +110,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Computed:            true,
 			},
 			"force_destroy": schema.BoolAttribute{
-				MarkdownDescription: "Whether a destroy deletes the objects of the bucket, every version, and its folders. It counts once it has been applied. With `soft_delete_retention = \"0s\"` nothing of that can be recovered. Default: `false`.",
+				MarkdownDescription: "Whether a destroy deletes the objects of the bucket, every version, and its folders. It counts once it has been applied. With `soft_delete_retention = \"0s\"` nothing of that can be recovered. While executions run that mount the bucket, a destroy is refused in any case. Default: `false`.",
 				Optional:            true, Computed: true, Default: booldefault.StaticBool(false),
 			},
 			"id": schema.StringAttribute{

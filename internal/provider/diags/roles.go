@@ -8,7 +8,7 @@ import "regexp"
 // roles names, for each permission that the provider uses, the smallest
 // predefined role that has it and is enough for what the provider does with it.
 var roles = map[string]string{
-	"run.jobs.create": "roles/run.developer", "run.jobs.get": "roles/run.viewer", "run.jobs.update": "roles/run.developer", "run.jobs.delete": "roles/run.developer",
+	"run.jobs.create": "roles/run.developer", "run.jobs.get": "roles/run.viewer", "run.jobs.list": "roles/run.viewer", "run.jobs.update": "roles/run.developer", "run.jobs.delete": "roles/run.developer",
 	// Each run has overrides, which roles/run.invoker does not permit.
 	"run.jobs.run": "roles/run.developer", "run.jobs.runWithOverrides": "roles/run.developer", "run.operations.get": "roles/run.viewer", "run.executions.list": "roles/run.viewer",
 	"run.executions.get": "roles/run.viewer", "run.executions.cancel": "roles/run.developer", "run.executions.delete": "roles/run.developer", "run.tasks.list": "roles/run.viewer",

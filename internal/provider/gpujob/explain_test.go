@@ -10,6 +10,8 @@ import (
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
 // What a job is, is what Google's texts leave out.
@@ -40,7 +42,7 @@ func TestFinished(t *testing.T) {
 		"time without condition":       {&runpb.Execution{CompletionTime: timestamppb.Now()}, true},
 		"deleted while it was running": {&runpb.Execution{DeleteTime: timestamppb.Now()}, true},
 	} {
-		if got := finished(c.e); got != c.want {
+		if got := gcp.ExecutionEnded(c.e); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -28,25 +28,11 @@ func (r *Resource) unfinished(ctx context.Context, job resourcename.Job) ([]*run
 		if err != nil {
 			return nil, err
 		}
-		if !finished(e) {
+		if !gcp.ExecutionEnded(e) {
 			out = append(out, e)
 		}
 	}
 	return out, nil
-}
-
-// finished tells whether an execution has ended. An execution that was cancelled
-// before it started may have no completion time; its Completed condition tells.
-func finished(e *runpb.Execution) bool {
-	if e.GetCompletionTime().IsValid() || e.GetDeleteTime().IsValid() {
-		return true
-	}
-	for _, c := range e.GetConditions() {
-		if c.GetType() == "Completed" {
-			return c.GetState() == runpb.Condition_CONDITION_SUCCEEDED || c.GetState() == runpb.Condition_CONDITION_FAILED
-		}
-	}
-	return false
 }
 
 // describeRuns lists executions for a message, a few by name.
@@ -126,7 +112,7 @@ func (w *work) clearRuns(ctx context.Context, what string) bool {
 	for _, e := range running {
 		for {
 			live, err := w.r.data.Client.GetExecution(ctx, e.GetName())
-			if gcp.IsNotFound(err) || err == nil && finished(live) {
+			if gcp.IsNotFound(err) || err == nil && gcp.ExecutionEnded(live) {
 				break
 			}
 			if err == nil && !pauses.Wait(ctx, 0) {
