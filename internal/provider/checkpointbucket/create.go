@@ -61,7 +61,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		read = made
 	}
 	m = complete(plan, flatten(read, &plan))
-	given := r.share(ctx, &plan, &Model{}, &m, nil,
+	given := r.share(ctx, &plan, &Model{}, &m, nil, false,
 		"The bucket was made. Mend the cause and apply again: Terraform then makes the bucket anew, unless \"terraform untaint\" says before that it is good.", &resp.Diagnostics)
 	save()
 	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)

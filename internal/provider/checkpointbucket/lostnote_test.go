@@ -4,36 +4,56 @@
 package checkpointbucket_test
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest/core"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 )
 
-// A provider that is killed in an update leaves the state as it was and nothing
-// beside it. What the bucket's members were given is taken from them all the
-// same, when they are configured no longer.
-func TestShareWhenTheNoteWasLost(t *testing.T) {
+// A provider that is killed in an update leaves no note of what it gave. The next apply finds the member, takes it for given, and the one
+// that leaves it out revokes it. Without a kill a member that was there before is somebody else's, and stays.
+func TestLostNoteOfMembers(t *testing.T) {
 	t.Parallel()
-	for name, refreshed := range map[string]bool{"at once": false, "after a refresh": true} {
-		t.Run(name, func(t *testing.T) {
+	const name = "ckpt-lost-note"
+	config := func(writers string) string {
+		return "resource \"resilientjob_checkpoint_bucket\" \"b\" {\n  name    = \"" + name + "\"\n  writers = [" + writers + "]\n}\n"
+	}
+	for kind, c := range map[string]struct {
+		killed, stays bool
+	}{
+		"killed":          {killed: true},
+		"somebody else's": {stays: true},
+	} {
+		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			e := acctest.Emulator(t)
-			s := newServer(t, e)
-			config := func(readers, writers any) tftypes.Value {
-				return s.config(attrs{"name": "ckpt-killed", "readers": readers, "writers": writers})
+			terraform := core.New(t, e, core.NewClock())
+			apply := func(writers string) {
+				t.Helper()
+				if res := terraform.Apply(config(writers)); res.Failed() {
+					t.Fatal(res)
+				}
 			}
-			l := s.apply(s.none(), config([]string{ann}, []string{bob}))
-			others{t, otherClient(t, e)}.add("ckpt-killed", viewer, eve)
-			l.private = nil
-			if refreshed {
-				l = s.read(l)
+			apply("")
+			if c.killed {
+				h := e.Faults().Add(faults.Fault{Method: acctest.SetBucketPolicy, Do: func(call faults.Call) { terraform.Kill(call) }})
+				if res := terraform.Apply(config(`"` + ann + `"`)); !res.Failed() {
+					t.Fatal("it was not killed")
+				}
+				h.Remove()
+			} else {
+				others{t, otherClient(t, e)}.add(name, user, ann)
 			}
-			s.unchanged(l, config([]string{ann}, []string{bob}))
-			s.apply(l, config(nil, nil))
-			wantPolicy(t, e, "ckpt-killed", viewer, eve)
-			wantPolicy(t, e, "ckpt-killed", user)
+			apply(`"` + ann + `"`)
+			if plan := terraform.Plan(config(`"` + ann + `"`)); !plan.Empty() {
+				t.Errorf("something is left to do: %s", plan)
+			}
+			apply("")
+			if has := slices.Contains(policyOf(t, e, name, user), ann); has != c.stays {
+				t.Errorf("the member has a role: %t, want %t", has, c.stays)
+			}
 		})
 	}
 }

@@ -51,4 +51,5 @@ func move(ctx context.Context, raw []byte, version int64, resp *resource.MoveSta
 	m.Timeouts = timelimits.Of(ctx, source.Timeouts)
 	resp.Diagnostics.Append(resp.TargetState.Set(ctx, &m)...)
 	resp.Diagnostics.Append(setIdentity(ctx, resp.TargetIdentity, &m)...)
+	resp.Diagnostics.Append(noteGiven(ctx, resp.TargetPrivate, nil)...) // what is granted was granted by others
 }

@@ -45,6 +45,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	m := flatten(live, &state)
+	lost := lostNote(ctx, req.Private, &resp.Diagnostics)
 	given := r.stillShared(ctx, &m, readGiven(ctx, req.Private, &state, &resp.Diagnostics), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -52,4 +53,5 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(r.noteWorld(ctx, resp.Private)...)
 	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)
+	resp.Diagnostics.Append(noteLost(ctx, resp.Private, lost)...)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,8 +27,12 @@ import (
 // whoever gave them; the private state holds which of them this resource gave. Only those are revoked when they are configured no longer,
 // so that two configurations that name one member do not take it from each other.
 
-// givenKey is the key of the given grants in the private state.
-const givenKey = "given"
+const (
+	// givenKey is the key of the given grants in the private state.
+	givenKey = "given"
+	// lostKey says that a note was lost, and that no update has come since: a member that the next one wants, and finds, is ours.
+	lostKey = "lost"
+)
 
 // share is one of the attributes that grant a role.
 type share struct {
@@ -104,6 +109,30 @@ func readGiven(ctx context.Context, p interface {
 	return given
 }
 
+// lostNote tells whether the note of what was given is lost, or was when it was last looked for. The provider that was killed may have given
+// what the next update wants; where nobody would take it away later, it would keep its role for ever.
+func lostNote(ctx context.Context, p interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}, diagnostics *diag.Diagnostics) bool {
+	var missing int
+	for _, key := range []string{lostKey, givenKey, worldKey} { // an import notes its world alone
+		raw, d := p.GetKey(ctx, key)
+		diagnostics.Append(d...)
+		switch {
+		case key == lostKey && string(raw) == "true":
+			return true
+		case len(raw) == 0:
+			missing++
+		}
+	}
+	return missing == 3
+}
+
+// noteLost records whether a note was lost.
+func noteLost(ctx context.Context, p private, lost bool) diag.Diagnostics {
+	return p.SetKey(ctx, lostKey, strconv.AppendBool(nil, lost))
+}
+
 // noteGiven records the grants that this resource gave.
 func noteGiven(ctx context.Context, p private, given []gcp.Grant) diag.Diagnostics {
 	if given == nil {
@@ -139,14 +168,14 @@ func (r *Resource) changeAll(ctx context.Context, grants []gcp.Grant, change fun
 
 // share brings the policy from the members of the state to those of the plan. It sets those of m to what is true then, and returns the
 // grants that this resource gave. Members are added first: while one could not be added none is revoked, so that somebody who moves from
-// one attribute to the other is never without both.
-func (r *Resource) share(ctx context.Context, plan, state, m *Model, given []gcp.Grant, hint string, diagnostics *diag.Diagnostics) []gcp.Grant {
+// one attribute to the other is never without both. After a lost note, what is found counts as given.
+func (r *Resource) share(ctx context.Context, plan, state, m *Model, given []gcp.Grant, lost bool, hint string, diagnostics *diag.Diagnostics) []gcp.Grant {
 	want, have := allGrants(plan), allGrants(state)
 	added := r.changeAll(ctx, gcp.WithoutGrants(want, have), r.give)
 	for _, o := range added {
 		// A write is tried only where the role was missing: one that may have worked is ours to revoke.
 		unsure := o.err != nil && gcp.IsAmbiguous(o.err)
-		if o.changed || unsure {
+		if o.changed || unsure || lost && o.err == nil {
 			given = append(gcp.WithoutGrants(given, []gcp.Grant{o.grant}), o.grant)
 		}
 		if o.err == nil || unsure {

@@ -34,7 +34,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if resp.Diagnostics.HasError() || !r.sameWorld(ctx, req.Private, &state, &resp.Diagnostics) {
 		return
 	}
-	given := readGiven(ctx, req.Private, &state, &resp.Diagnostics)
+	given, lost := readGiven(ctx, req.Private, &state, &resp.Diagnostics), lostNote(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -46,9 +46,11 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	m := complete(plan, flatten(live, &plan))
-	given = r.share(ctx, &plan, &state, &m, given, "Everything else of the bucket was changed as planned. Mend the cause and apply again.", &resp.Diagnostics)
+	given = r.share(ctx, &plan, &state, &m, given, lost, "Everything else of the bucket was changed as planned. Mend the cause and apply again.", &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(context.WithoutCancel(ctx), &m)...)
 	resp.Diagnostics.Append(noteGiven(ctx, resp.Private, given)...)
+	// An update that ended early may have more to take over.
+	resp.Diagnostics.Append(noteLost(ctx, resp.Private, lost && resp.Diagnostics.HasError())...)
 }
 
 // change brings the bucket to the plan and returns it as it was read last.
