@@ -15,25 +15,29 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// jobPage is all jobs that a location may hold by its quota. The API documents no maximum and may send fewer.
-const jobPage = 1000
+// jobsPerPage is all jobs that a location may hold by its quota. The API documents no maximum and may send fewer.
+const jobsPerPage = 1000
 
 // fetchJobs answers the readers of a location's jobs. The list holds whole jobs, as reads do.
 func (c *Client) fetchJobs(ctx context.Context, b *gathering[*runpb.Job]) {
-	parent := b.at.name
-	b.list(func(token string) (items []*runpb.Job, next string, err error) {
-		k := c.runCall("list the jobs of", parent, read)
-		k.unrepeated = true
-		err = c.runDo(ctx, k, func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
-			it := api.jobs.ListJobs(ctx, &runpb.ListJobsRequest{Parent: parent}, o)
-			items, next, err = onePage(it.PageInfo(), it.Next, jobPage, token)
-			return err
-		})
-		return items, next, err
+	b.list(func(token string) ([]*runpb.Job, string, error) {
+		return c.jobPage(ctx, b.at.name, token, true)
 	}, func(job *runpb.Job) []string {
 		_, id, _ := strings.Cut(job.GetName(), "/jobs/")
 		return []string{id}
 	}, proto.CloneOf)
+}
+
+// jobPage lists one page of a location's jobs.
+func (c *Client) jobPage(ctx context.Context, parent, token string, unrepeated bool) (items []*runpb.Job, next string, err error) {
+	k := c.runCall("list the jobs of", parent, read)
+	k.unrepeated = unrepeated
+	err = c.runDo(ctx, k, func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
+		it := api.jobs.ListJobs(ctx, &runpb.ListJobsRequest{Parent: parent}, o)
+		items, next, err = onePage(it.PageInfo(), it.Next, jobsPerPage, token)
+		return err
+	})
+	return items, next, err
 }
 
 // fetchAccounts answers the readers of a project's accounts. The list holds whole accounts, a hundred a page.

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
-	"github.com/googleapis/gax-go/v2"
-	"google.golang.org/api/iterator"
 )
 
 // ExecutionsMounting returns the executions of a location ("projects/P/locations/L") that have not ended and mount a bucket. It lists the
@@ -18,7 +16,8 @@ import (
 // since its executions began.
 func (c *Client) ExecutionsMounting(ctx context.Context, parent, bucket string) ([]*runpb.Execution, error) {
 	var found []*runpb.Execution
-	for job, err := range c.jobs(ctx, parent) {
+	jobs := pages(func(token string) ([]*runpb.Job, string, error) { return c.jobPage(ctx, parent, token, false) })
+	for job, err := range jobs {
 		if err != nil {
 			return nil, err
 		}
@@ -40,19 +39,6 @@ func (c *Client) ExecutionsMounting(ctx context.Context, parent, bucket string) 
 		}
 	}
 	return found, nil
-}
-
-// jobs lists the jobs of a location.
-func (c *Client) jobs(ctx context.Context, parent string) func(func(*runpb.Job, error) bool) {
-	return pages(func(token string) (items []*runpb.Job, next string, err error) {
-		err = c.runDo(ctx, c.runCall("list the jobs of", parent, read), func(ctx context.Context, api *runClients, o gax.CallOption) (err error) {
-			items = nil
-			it := api.jobs.ListJobs(ctx, &runpb.ListJobsRequest{Parent: parent}, o)
-			next, err = iterator.NewPager(it, pageSize, token).NextPage(&items)
-			return err
-		})
-		return items, next, err
-	})
 }
 
 // ExecutionEnded tells whether an execution has ended. One that was cancelled before it started may have no completion time; its Completed

@@ -10,9 +10,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
 // Error adds one error for err. With a path other than path.Empty() the error
@@ -26,6 +27,14 @@ func Error(d *diag.Diagnostics, p path.Path, summary string, err error, hint str
 // Warning is Error for what does not stop anything.
 func Warning(d *diag.Diagnostics, p path.Path, summary string, err error, hint string) {
 	add(d, p, diag.NewWarningDiagnostic(summary, Detail(err, hint)))
+}
+
+// NameAJob is what to do about a job that is not there.
+const NameAJob = "Write the name of a job that exists in the provider's project and region, or its full name."
+
+// NoSuchJob says that the job of the attribute job is not there.
+func NoSuchJob(d *diag.Diagnostics, err error) {
+	Error(d, path.Root("job"), "Job does not exist", err, NameAJob)
 }
 
 func add(d *diag.Diagnostics, p path.Path, one diag.Diagnostic) {

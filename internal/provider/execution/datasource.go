@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -77,7 +76,7 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	attributes["name"] = schema.StringAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "Name of the execution within the job, such as `train-x7k2p`. The newest execution when it is left out.",
-		Validators:          []validator.String{isExecutionName},
+		Validators:          []validator.String{value.IsExecutionName("for the newest")},
 	}
 	attributes["tasks"] = schema.ListNestedAttribute{
 		Computed:            true,
@@ -103,17 +102,6 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 }
 
-var isExecutionName = value.Parses("the name of an execution within its job, such as \"train-x7k2p\"", "Invalid name of an execution", func(s string) error {
-	if strings.Contains(s, "/") {
-		return fmt.Errorf("%q is a full name: write its last part, %q, and the job in job", s, lastSegment(s))
-	}
-	_, err := resourcename.ParseExecution("job/"+s, resourcename.Defaults{Project: "project", Location: "location"})
-	if err != nil {
-		return fmt.Errorf("%q cannot be the name of an execution: write one that \"gcloud run jobs executions list\" shows, such as \"train-x7k2p\", or leave the attribute out for the newest", resourcename.Shorten(s))
-	}
-	return nil
-})
-
 // Read asks for the execution, one call, and for its tasks, one call a page.
 func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m DataModel
@@ -121,9 +109,8 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() || !d.data.CanAnswer(&resp.Diagnostics) {
 		return
 	}
-	job, err := resourcename.ParseJob(m.Job.ValueString(), d.data.Defaults())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("job"), "Invalid job", err.Error()+".")
+	job, ok := d.data.Job(m.Job, &resp.Diagnostics)
+	if !ok {
 		return
 	}
 	e := d.find(ctx, &resp.Diagnostics, job, m.Name.ValueString())
@@ -177,7 +164,7 @@ func (d *DataSource) find(ctx context.Context, diagnostics *diag.Diagnostics, jo
 func jobExists(ctx context.Context, client *gcp.Client, diagnostics *diag.Diagnostics, job resourcename.Job) bool {
 	switch _, err := client.GetJob(ctx, job.String()); {
 	case gcp.IsNotFound(err):
-		diags.Error(diagnostics, path.Root("job"), "Job does not exist", err, "Write the name of a job that exists in the provider's project and region, or its full name.")
+		diags.NoSuchJob(diagnostics, err)
 		return false
 	case err != nil:
 		diags.Error(diagnostics, path.Empty(), "Cannot read the job", err, "")

@@ -74,7 +74,7 @@ func (d *ListDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 			"limit": schema.Int64Attribute{
 				Optional: true, CustomType: value.WholeType{},
 				MarkdownDescription: fmt.Sprintf("At most so many executions, the newest, from 1 to %d. Default: %d.", maxListed, defaultListed),
-				Validators:          []validator.Int64{listed{}},
+				Validators:          []validator.Int64{value.IsLimit(maxListed, defaultListed)},
 			},
 			"executions": schema.ListNestedAttribute{
 				Computed:            true,
@@ -96,21 +96,6 @@ var isState = value.Parses("the state of an execution", "Invalid state of an exe
 	return fmt.Errorf("%q is not the state of an execution: write %q, %q, %q, %q or %q", resourcename.Shorten(s), Pending, Running, Succeeded, Failed, Cancelled)
 })
 
-// listed refuses limits that are no number of executions.
-type listed struct{}
-
-func (listed) Description(context.Context) string { return fmt.Sprintf("from 1 to %d", maxListed) }
-
-func (v listed) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v listed) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	if n := req.ConfigValue; n.IsNull() || n.IsUnknown() || n.ValueInt64() >= 1 && n.ValueInt64() <= maxListed {
-		return
-	}
-	resp.Diagnostics.AddAttributeError(req.Path, "Limit out of range", fmt.Sprintf(
-		"%s is %d, and a number %s is wanted. Leave it out for the newest %d.", req.Path, req.ConfigValue.ValueInt64(), v.Description(ctx), defaultListed))
-}
-
 // Read lists until there are enough. Each page of 100 is one call; an empty list
 // takes one more, which tells whether the job exists.
 func (d *ListDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
@@ -123,9 +108,8 @@ func (d *ListDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 	if resp.Diagnostics.HasError() || !d.data.CanAnswer(&resp.Diagnostics) {
 		return
 	}
-	job, err := resourcename.ParseJob(m.Job.ValueString(), d.data.Defaults())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("job"), "Invalid job", err.Error()+".")
+	job, ok := d.data.Job(m.Job, &resp.Diagnostics)
+	if !ok {
 		return
 	}
 	limit := defaultListed

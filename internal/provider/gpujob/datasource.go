@@ -12,7 +12,6 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/diags"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
 var _ datasource.DataSourceWithConfigure = (*DataSource)(nil)
@@ -40,19 +39,17 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() || !d.data.CanAnswer(&resp.Diagnostics) {
 		return
 	}
-	job, err := resourcename.ParseJob(m.Job.ValueString(), d.data.Defaults())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("job"), "Invalid job", err.Error()+".")
+	job, ok := d.data.Job(m.Job, &resp.Diagnostics)
+	if !ok {
 		return
 	}
-	const hint = "Write the name of a job that exists in the provider's project and region, or its full name."
 	switch live, err := d.data.Client.GetJob(ctx, job.String()); {
 	case gcp.IsNotFound(err):
-		diags.Error(&resp.Diagnostics, path.Root("job"), "Job does not exist", err, hint)
+		diags.NoSuchJob(&resp.Diagnostics, err)
 	case err != nil:
 		diags.Error(&resp.Diagnostics, path.Root("job"), "Cannot read the job", err, "")
 	case live.GetDeleteTime().IsValid():
-		resp.Diagnostics.AddAttributeError(path.Root("job"), "Job does not exist", "Cloud Run is deleting the job "+job.String()+".\n\n"+hint)
+		resp.Diagnostics.AddAttributeError(path.Root("job"), "Job does not exist", "Cloud Run is deleting the job "+job.String()+".\n\n"+diags.NameAJob)
 	default:
 		shown := flattenData(ctx, job, live, m.Job, &resp.Diagnostics)
 		if !resp.Diagnostics.HasError() {

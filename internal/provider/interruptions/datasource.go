@@ -100,7 +100,7 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"execution": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Only interruptions of this execution: its name within the job, such as `train-x7k2p`. Default: all executions.",
-				Validators:          []validator.String{isExecution},
+				Validators:          []validator.String{value.IsExecutionName("for all executions")},
 			},
 			"window": schema.StringAttribute{
 				Optional: true, CustomType: value.DurationType{},
@@ -120,7 +120,7 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"limit": schema.Int64Attribute{
 				Optional: true, CustomType: value.WholeType{},
 				MarkdownDescription: fmt.Sprintf("At most so many interruptions, the newest, from 1 to %d. Default: %d.", maxLimit, defaultLimit),
-				Validators:          []validator.Int64{limited{}},
+				Validators:          []validator.Int64{value.IsLimit(maxLimit, defaultLimit)},
 			},
 			"interruptions": schema.ListNestedAttribute{
 				Computed:            true,
@@ -150,17 +150,6 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 }
 
-var isExecution = value.Parses("the name of an execution within its job, such as \"train-x7k2p\"", "Invalid name of an execution", func(s string) error {
-	defaults := resourcename.Defaults{Project: "project", Location: "location"}
-	if e, err := resourcename.ParseExecution(s, defaults); err == nil {
-		return fmt.Errorf("%q is a full name: write its last part, %q, and the job in job", resourcename.Shorten(s), e.Name)
-	}
-	if _, err := resourcename.ParseExecution("job/"+s, defaults); err != nil {
-		return fmt.Errorf("%q cannot be the name of an execution: write one that \"gcloud run jobs executions list\" shows, such as \"train-x7k2p\", or leave the attribute out for all executions", resourcename.Shorten(s))
-	}
-	return nil
-})
-
 var isTime = value.Parses("a time such as \"2026-11-01T00:00:00Z\"", "Invalid time", func(s string) error {
 	_, err := parseTime(s)
 	return err
@@ -172,21 +161,6 @@ func parseTime(s string) (time.Time, error) {
 		return t, fmt.Errorf("%q is not a time: write date, time and offset from UTC (RFC 3339), such as \"2026-11-01T00:00:00Z\" or \"2026-11-01T01:00:00+01:00\"", resourcename.Shorten(s))
 	}
 	return t, nil
-}
-
-// limited refuses limits out of range.
-type limited struct{}
-
-func (limited) Description(context.Context) string { return fmt.Sprintf("from 1 to %d", maxLimit) }
-
-func (v limited) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v limited) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	if n := req.ConfigValue; n.IsNull() || n.IsUnknown() || n.ValueInt64() >= 1 && n.ValueInt64() <= maxLimit {
-		return
-	}
-	resp.Diagnostics.AddAttributeError(req.Path, "Limit out of range", fmt.Sprintf(
-		"%s is %d, and a number %s is wanted. Leave it out for the newest %d.", req.Path, req.ConfigValue.ValueInt64(), v.Description(ctx), defaultLimit))
 }
 
 // ValidateConfig refuses a window that has two beginnings, or that holds nothing.
@@ -257,13 +231,11 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() || !d.data.CanAnswer(&resp.Diagnostics) {
 		return
 	}
-	job, err := resourcename.ParseJob(m.Job.ValueString(), d.data.Defaults())
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("job"), "Invalid job", err.Error()+".")
+	job, ok := d.data.Job(m.Job, &resp.Diagnostics)
+	if !ok {
 		return
 	}
 	q := Query{Job: job, Execution: m.Execution.ValueString()}
-	ok := false
 	if q.Start, q.End, ok = window(&resp.Diagnostics, m, d.data.Clock.Now().Truncate(time.Second)); !ok {
 		return
 	}
@@ -314,7 +286,7 @@ func (d *DataSource) exists(ctx context.Context, diagnostics *diag.Diagnostics, 
 		forgotten = err
 	}
 	if _, err := d.data.Client.GetJob(ctx, q.Job.String()); gcp.IsNotFound(err) {
-		diags.Error(diagnostics, path.Root("job"), "Job does not exist", err, "Write the name of a job that exists in the provider's project and region, or its full name.")
+		diags.NoSuchJob(diagnostics, err)
 		return false
 	} else if !checked(diagnostics, "job", err) {
 		return false

@@ -12,7 +12,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/jonboulle/clockwork"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
@@ -75,6 +77,16 @@ func (d *Data) WarnOnly() bool {
 // Defaults returns project and region for the short forms of names.
 func (d *Data) Defaults() resourcename.Defaults {
 	return resourcename.Defaults{Project: d.Project, Location: d.Region}
+}
+
+// Job returns the job that an attribute job names, in any form. It adds an error
+// there when that is none, or leaves open what the provider does not say.
+func (d *Data) Job(name types.String, diagnostics *diag.Diagnostics) (resourcename.Job, bool) {
+	job, err := resourcename.ParseJob(name.ValueString(), d.Defaults())
+	if err != nil {
+		diagnostics.AddAttributeError(path.Root("job"), "Invalid job", err.Error()+".")
+	}
+	return job, err == nil
 }
 
 // DefaultProject returns the provider's project for a resource that names

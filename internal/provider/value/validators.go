@@ -6,6 +6,7 @@ package value
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -114,6 +115,39 @@ func IsJob() validator.String {
 		_, err := resourcename.ParseJob(s, resourcename.Defaults{Project: "project", Location: "location"})
 		return err
 	}}
+}
+
+// IsExecutionName accepts the name of an execution within its job. without is
+// what an attribute that is left out stands for: "for the newest".
+func IsExecutionName(without string) validator.String {
+	return parses{"the name of an execution within its job, such as \"train-x7k2p\"", "Invalid name of an execution", func(s string) error {
+		defaults := resourcename.Defaults{Project: "project", Location: "location"}
+		if strings.Contains(s, "/") {
+			return fmt.Errorf("%q is a full name: write its last part, %q, and the job in job", s, s[strings.LastIndex(s, "/")+1:])
+		}
+		if _, err := resourcename.ParseExecution("job/"+s, defaults); err != nil {
+			return fmt.Errorf("%q cannot be the name of an execution: write one that \"gcloud run jobs executions list\" shows, such as \"train-x7k2p\", or leave the attribute out %s", resourcename.Shorten(s), without)
+		}
+		return nil
+	}}
+}
+
+// IsLimit accepts how many of something are wanted, the newest, from 1 to most.
+// usual is how many come where nothing is written.
+func IsLimit(most, usual int64) validator.Int64 { return limit{most, usual} }
+
+type limit struct{ most, usual int64 }
+
+func (v limit) Description(context.Context) string { return fmt.Sprintf("from 1 to %d", v.most) }
+
+func (v limit) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v limit) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
+	if n := req.ConfigValue; n.IsNull() || n.IsUnknown() || n.ValueInt64() >= 1 && n.ValueInt64() <= v.most {
+		return
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, "Limit out of range", fmt.Sprintf(
+		"%s is %d, and a number %s is wanted. Leave it out for the newest %d.", req.Path, req.ConfigValue.ValueInt64(), v.Description(ctx), v.usual))
 }
 
 // Parses accepts what check has no error for. The error's text is the message,
