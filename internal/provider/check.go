@@ -13,10 +13,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -194,7 +195,7 @@ func readCredentials(text string, readFile func(string) ([]byte, error)) ([]byte
 	return nil, errors.New("the text is neither JSON nor the path of a file that can be read (it is not shown here, because it may be a secret); write the path of a credentials file, or its content with file()")
 }
 
-var pathShape = regexp.MustCompile(`^[-\w./\\:~ ]{1,255}\.json$`)
+var pathShape = lazyregexp.New(`^[-\w./\\:~ ]{1,255}\.json$`)
 
 // isPath reports whether a text can only be meant as a path, so that a message
 // may show it.

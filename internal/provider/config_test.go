@@ -238,12 +238,13 @@ func TestResolveRefuses(t *testing.T) {
 
 func TestUserAgent(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ terraform, more, want string }{
-		{"1.11.4", "", "Terraform/1.11.4 (+https://www.terraform.io) terraform-provider-resilientjob/0.1.0"},
-		{"", "", "terraform-provider-resilientjob/0.1.0"},
-		{"1.11.4", " my-module/2 ", "Terraform/1.11.4 (+https://www.terraform.io) terraform-provider-resilientjob/0.1.0 my-module/2"},
+	for _, test := range []struct{ commit, terraform, more, want string }{
+		{"", "1.11.4", "", "Terraform/1.11.4 (+https://www.terraform.io) terraform-provider-resilientjob/0.1.0"},
+		{"", "", "", "terraform-provider-resilientjob/0.1.0"},
+		{"0123456789ab", "", "", "terraform-provider-resilientjob/0.1.0 (commit 0123456789ab)"},
+		{"0123456789ab", "1.11.4", " my-module/2 ", "Terraform/1.11.4 (+https://www.terraform.io) terraform-provider-resilientjob/0.1.0 (commit 0123456789ab) my-module/2"},
 	} {
-		if got := userAgent("0.1.0", test.terraform, test.more); got != test.want {
+		if got := userAgent("0.1.0", test.commit, test.terraform, test.more); got != test.want {
 			t.Errorf("%q; want %q", got, test.want)
 		}
 	}

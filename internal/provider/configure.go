@@ -131,7 +131,7 @@ func (p *Provider) options(c Config, deferred bool, terraformVersion string) gcp
 		BillingProject:            c.BillingProject,
 		UserProjectOverride:       c.UserProjectOverride,
 		Project:                   c.Project,
-		UserAgent:                 userAgent(p.version, terraformVersion, p.getenv("TF_APPEND_USER_AGENT")),
+		UserAgent:                 userAgent(p.version, p.commit, terraformVersion, p.getenv("TF_APPEND_USER_AGENT")),
 		RequestTimeout:            c.RequestTimeout,
 		Endpoints:                 c.Endpoints,
 		EmulatorHost:              c.EmulatorHost,
@@ -151,10 +151,13 @@ func (n notKnownYet) Token() (*oauth2.Token, error) {
 	return nil, errors.New("the provider's configuration is not known before apply (" + strings.Join(n.attributes, ", ") + ")")
 }
 
-// userAgent tells Google which programs call. The last part is whatever the
-// variable TF_APPEND_USER_AGENT, which all providers of Google's know, adds.
-func userAgent(version, terraformVersion, more string) string {
+// userAgent tells Google which programs call: products, each with a comment in
+// parentheses. The last part is whatever the variable TF_APPEND_USER_AGENT, which all providers of Google's know, adds.
+func userAgent(version, commit, terraformVersion, more string) string {
 	s := "terraform-provider-resilientjob/" + version
+	if commit != "" {
+		s += " (commit " + commit + ")"
+	}
 	if terraformVersion != "" {
 		s = "Terraform/" + terraformVersion + " (+https://www.terraform.io) " + s
 	}

@@ -34,6 +34,7 @@ var (
 // Provider is the provider "resilientjob".
 type Provider struct {
 	version string
+	commit  string // short, empty when unknown
 	getenv  func(string) string
 	clock   clockwork.Clock
 	// early carries what the block says to the resources' validation, which comes
@@ -63,6 +64,9 @@ func WithEnvironment(getenv func(string) string) Option {
 
 // WithClock replaces the real clock.
 func WithClock(c clockwork.Clock) Option { return func(p *Provider) { p.clock = c } }
+
+// WithCommit says from which commit, in its short form, the provider was built.
+func WithCommit(commit string) Option { return func(p *Provider) { p.commit = commit } }
 
 // New returns the maker of providers that providerserver.Serve asks for.
 func New(version string, opts ...Option) func() provider.Provider {

@@ -5,7 +5,8 @@ package checkpointbucket
 
 import (
 	"context"
-	"regexp"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -116,7 +117,7 @@ func (p *planner) namespace(diagnostics *diag.Diagnostics) {
 }
 
 // region is a location that is one region, and not several.
-var region = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+var region = lazyregexp.New(`^[a-z]+-[a-z]+[0-9]+$`)
 
 // key refuses a key whose location cannot serve the bucket. That is certain for the location global, and for a bucket of one region (Cloud
 // Storage answers "Cloud KMS region 'us' not available for use with GCS region 'ASIA_SOUTH1'"); which keys serve the others is left to it.

@@ -3,7 +3,7 @@
 
 package diags
 
-import "regexp"
+import "github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 // roles names, for each permission that the provider uses, the smallest
 // predefined role that has it and is enough for what the provider does with it.
@@ -26,11 +26,11 @@ var roles = map[string]string{
 // "roles/run.developer" for "run.jobs.create"; "" when it is not known.
 func RoleWith(permission string) string { return roles[permission] }
 
-var permissionDenied = regexp.MustCompile(`(?i)(?:Permission '?([a-zA-Z]+\.[\w.]+?)'? (?:is )?denied|does not have ([a-z]+\.[\w.]+) access)`)
+var permissionDenied = lazyregexp.New(`(?i)(?:Permission '?([a-zA-Z]+\.[\w.]+?)'? (?:is )?denied|does not have ([a-z]+\.[\w.]+) access)`)
 
 // permissionNamed finds the name of a permission, known or not, such as
 // "compute.networks.use"; a host name or an e-mail address is none.
-var permissionNamed = regexp.MustCompile(`(?:^|[\s'"(:])[a-z][A-Za-z]+\.[a-z][A-Za-z]+\.[a-z][A-Za-z]+(?:[\s'").,;]|$)`)
+var permissionNamed = lazyregexp.New(`(?:^|[\s'"(:])[a-z][A-Za-z]+\.[a-z][A-Za-z]+\.[a-z][A-Za-z]+(?:[\s'").,;]|$)`)
 
 // roleHint says which role has the permission that Google's text names; "" when
 // it names none, or one that is not known.

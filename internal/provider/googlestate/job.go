@@ -4,8 +4,9 @@
 package googlestate
 
 import (
-	"regexp"
 	"time"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/genproto/googleapis/api"
@@ -141,7 +142,7 @@ func (o *object) task() *runpb.TaskTemplate {
 }
 
 // seconds is the only spelling of a duration that Google's provider takes.
-var seconds = regexp.MustCompile(`^[0-9]+(\.[0-9]{1,9})?s$`)
+var seconds = lazyregexp.New(`^[0-9]+(\.[0-9]{1,9})?s$`)
 
 func (o *object) duration(name string) *durationpb.Duration {
 	s := o.text(name)

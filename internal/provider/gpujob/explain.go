@@ -6,9 +6,10 @@ package gpujob
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -76,7 +77,7 @@ func imageUnreadable(err error) bool {
 }
 
 // deniedSecret is one line of Google's about a secret that an account may not read.
-var deniedSecret = regexp.MustCompile(`Permission denied on secret: (\S+)/versions/\S+ for Revision service account (\S+)`)
+var deniedSecret = lazyregexp.New(`Permission denied on secret: (\S+)/versions/\S+ for Revision service account (\S+)`)
 
 // secretsUnseen recognises that Cloud Run does not see yet what this very apply
 // granted: nothing else is wrong, and each secret that it names is one of those.

@@ -7,8 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"cloud.google.com/go/run/apiv2/runpb"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -55,7 +56,7 @@ func (networkTags) Description(context.Context) string { return "network tags" }
 
 func (v networkTags) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-var tagShape = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+var tagShape = lazyregexp.New(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (networkTags) ValidateSet(_ context.Context, req validator.SetRequest, resp *validator.SetResponse) {
 	for _, e := range req.ConfigValue.Elements() {
@@ -75,12 +76,12 @@ func (networkTags) ValidateSet(_ context.Context, req validator.SetRequest, resp
 }
 
 var (
-	networkShape    = regexp.MustCompile(`^(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	subnetworkShape = regexp.MustCompile(`^(projects/[^/\s]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	connectorShape  = regexp.MustCompile(`^(projects/[^/\s]+/locations/[a-z0-9-]+/connectors/)?[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	policyShape     = regexp.MustCompile(`^projects/[^/\s]+/platforms/cloudRun/policies/[^/\s]+$`)
+	networkShape    = lazyregexp.New(`^(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	subnetworkShape = lazyregexp.New(`^(projects/[^/\s]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	connectorShape  = lazyregexp.New(`^(projects/[^/\s]+/locations/[a-z0-9-]+/connectors/)?[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	policyShape     = lazyregexp.New(`^projects/[^/\s]+/platforms/cloudRun/policies/[^/\s]+$`)
 	// apiAddress is what self links of other resources begin with.
-	apiAddress = regexp.MustCompile(`^https://[a-z.]+/([a-z]+/)?v1/`)
+	apiAddress = lazyregexp.New(`^https://[a-z.]+/([a-z]+/)?v1/`)
 )
 
 func checkNetwork(s string) error {
@@ -95,7 +96,7 @@ func checkConnector(s string) error {
 	return checkName(s, connectorShape, "a connector", "\"projects/PROJECT/locations/REGION/connectors/NAME\"")
 }
 
-func checkName(s string, shape *regexp.Regexp, kind, form string) error {
+func checkName(s string, shape *lazyregexp.Regexp, kind, form string) error {
 	if shape.MatchString(s) {
 		return nil
 	}

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
@@ -279,7 +280,7 @@ func (mountOptions) ValidateList(_ context.Context, req validator.ListRequest, r
 	}
 }
 
-var mountOptionShape = regexp.MustCompile(`^[a-z][a-z0-9-]*(=.*)?$`)
+var mountOptionShape = lazyregexp.New(`^[a-z][a-z0-9-]*(=.*)?$`)
 
 func checkMountOption(s string) error {
 	if bare := strings.TrimLeft(s, "-"); bare != s {
@@ -298,7 +299,7 @@ func (annotations) Description(context.Context) string { return "keys outside of
 
 func (v annotations) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-var annotationShape = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+var annotationShape = lazyregexp.New(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
 func (annotations) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	elements := req.ConfigValue.Elements()
@@ -324,7 +325,7 @@ func checkWorkingDir(s string) error {
 	return nil
 }
 
-var imageShape = regexp.MustCompile(`^\S+$`)
+var imageShape = lazyregexp.New(`^\S+$`)
 
 func checkImage(s string) error {
 	if rest, ok := strings.CutPrefix(s, "https://"); ok && rest != "" {
@@ -351,7 +352,7 @@ func checkLaunchStage(s string) error {
 	return fmt.Errorf("%q is not a launch stage: write %q, %q or %q, or leave the attribute out for the lowest stage that the job needs", resourcename.Shorten(s), ga, beta, alpha)
 }
 
-var gpuTypeShape = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var gpuTypeShape = lazyregexp.New(`^[a-z][a-z0-9-]*$`)
 
 func checkGPUType(s string) error {
 	lower := strings.ToLower(strings.TrimSpace(s))
@@ -427,7 +428,7 @@ func checkPrefix(s string) error {
 	return nil
 }
 
-var roleShape = regexp.MustCompile(`^(roles/|projects/[^/]+/roles/|organizations/[^/]+/roles/)[A-Za-z0-9_.]+$`)
+var roleShape = lazyregexp.New(`^(roles/|projects/[^/]+/roles/|organizations/[^/]+/roles/)[A-Za-z0-9_.]+$`)
 
 func checkRole(s string) error {
 	if roleShape.MatchString(s) {

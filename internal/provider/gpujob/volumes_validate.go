@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"net"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
@@ -29,7 +30,7 @@ func (volumeNames) Description(context.Context) string { return "names of volume
 
 func (v volumeNames) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-var volumeShape = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+var volumeShape = lazyregexp.New(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (volumeNames) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	elements := req.ConfigValue.Elements()
@@ -156,7 +157,7 @@ func (filePaths) ValidateMap(_ context.Context, req validator.MapRequest, resp *
 	}
 }
 
-var instanceShape = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z0-9-]+:[a-z0-9-]+:[a-z0-9-]+$`)
+var instanceShape = lazyregexp.New(`^([a-z0-9.-]+:)?[a-z0-9-]+:[a-z0-9-]+:[a-z0-9-]+$`)
 
 // instances checks the connection names of Cloud SQL instances.
 type instances struct{}
@@ -227,7 +228,7 @@ func checkMedium(s string) error {
 	return fmt.Errorf("%q is not a medium: write %q or %q, or leave the attribute out", resourcename.Shorten(s), mediumMemory, mediumDisk)
 }
 
-var versionShape = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
+var versionShape = lazyregexp.New(`^[A-Za-z0-9_-]{1,63}$`)
 
 func checkVersion(s string) error {
 	switch {

@@ -5,11 +5,12 @@ package interruptions
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"cloud.google.com/go/logging/apiv2/loggingpb"
 	"google.golang.org/genproto/googleapis/cloud/audit"
@@ -140,7 +141,7 @@ func wasStopped(execution *structpb.Struct) bool {
 	})
 }
 
-var endings = regexp.MustCompile(`^Container (?:called exit\((\d{1,9})\)|terminated on signal (\d{1,9}))\.$`)
+var endings = lazyregexp.New(`^Container (?:called exit\((\d{1,9})\)|terminated on signal (\d{1,9}))\.$`)
 
 // readEnd reads the platform's text on how a program ended. Nothing may stand
 // before or after it.

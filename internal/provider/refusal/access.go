@@ -5,8 +5,9 @@ package refusal
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -83,8 +84,8 @@ var accessRules = []rule{
 }
 
 var (
-	serviceName = regexp.MustCompile(`([a-z][a-z0-9-]*\.googleapis\.com)`)
-	caller      = regexp.MustCompile(`^(\S+@\S+) does not have `)
+	serviceName = lazyregexp.New(`([a-z][a-z0-9-]*\.googleapis\.com)`)
+	caller      = lazyregexp.New(`^(\S+@\S+) does not have `)
 )
 
 // actAs: whoever lets a job run as an account must be allowed to act as it.

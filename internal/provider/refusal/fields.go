@@ -4,8 +4,9 @@
 package refusal
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 )
@@ -46,9 +47,9 @@ var fields = []struct {
 
 // fieldPath finds the field path at the begin of a text: words with dots, and
 // a colon behind.
-var fieldPath = regexp.MustCompile(`(?m)^(?:Violation in \w+Request\.)?((?:job|spec|template|metadata|launch_stage)[\w.\-\[\]/]*):\s`)
+var fieldPath = lazyregexp.New(`(?m)^(?:Violation in \w+Request\.)?((?:job|spec|template|metadata|launch_stage)[\w.\-\[\]/]*):\s`)
 
-var indices = regexp.MustCompile(`\[\d+\]`)
+var indices = lazyregexp.New(`\[\d+\]`)
 
 // blamed returns the attribute that is sent in the field that a text begins
 // with; path.Empty() when there is none.

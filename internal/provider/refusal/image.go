@@ -5,16 +5,17 @@ package refusal
 
 import (
 	"fmt"
-	"regexp"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 )
 
 // repository reads an image of Artifact Registry: location, project, repository
 // and name.
-var repository = regexp.MustCompile(`^([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/([^:@]+)`)
+var repository = lazyregexp.New(`^([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/([^:@]+)`)
 
-var agentAddress = regexp.MustCompile(`service-\d+@serverless-robot-prod\.iam\.gserviceaccount\.com`)
+var agentAddress = lazyregexp.New(`service-\d+@serverless-robot-prod\.iam\.gserviceaccount\.com`)
 
 func imageMissing(_ *Subject, _ string, found []string) Explanation {
 	image := found[1]

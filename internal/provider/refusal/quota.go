@@ -6,9 +6,10 @@ package refusal
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 )
@@ -21,7 +22,7 @@ type violation struct {
 }
 
 // A text may break the line before "allowed", and may set points before lines.
-var violations = regexp.MustCompile(`([A-Z][A-Za-z0-9]*)\s+requested:\s*(\d+)\s+allowed:\s*(\d+)`)
+var violations = lazyregexp.New(`([A-Z][A-Za-z0-9]*)\s+requested:\s*(\d+)\s+allowed:\s*(\d+)`)
 
 func readViolations(text string) []violation {
 	var out []violation
@@ -46,7 +47,7 @@ type quota struct {
 	gpu  bool
 }
 
-var gpuQuota = regexp.MustCompile(`^Nvidia([A-Za-z0-9]+?)GpuAlloc(NoZonalRedundancy)?PerProjectRegion$`)
+var gpuQuota = lazyregexp.New(`^Nvidia([A-Za-z0-9]+?)GpuAlloc(NoZonalRedundancy)?PerProjectRegion$`)
 
 // lookup returns what is known of a quota.
 func (s *Subject) lookup(id string) quota {
@@ -285,7 +286,7 @@ func instanceCap(s *Subject, text string, found []string) Explanation {
 	return x
 }
 
-var callsAMinute = regexp.MustCompile(`(?i)per minute|per second|PerMinute|PerSecond`)
+var callsAMinute = lazyregexp.New(`(?i)per minute|per second|PerMinute|PerSecond`)
 
 // metric explains the text that all of Google's APIs have for a used up quota.
 func metric(s *Subject, text string, found []string) Explanation {

@@ -5,15 +5,16 @@ package refusal
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 )
 
 // rule is one kind of text, and what it means.
 type rule struct {
-	text *regexp.Regexp
+	text *lazyregexp.Regexp
 	// explain gets the parts that text captures.
 	explain func(s *Subject, text string, found []string) Explanation
 }
@@ -28,7 +29,7 @@ func (r rule) done(s *Subject, text string, found []string) Explanation {
 
 // on makes a rule.
 func on(text string, explain func(s *Subject, text string, found []string) Explanation) rule {
-	return rule{regexp.MustCompile(text), explain}
+	return rule{lazyregexp.New(text), explain}
 }
 
 // rules are tried in this order; the first that fits counts, so that the
@@ -149,7 +150,7 @@ func kindInWords(kind string) string {
 	return kind
 }
 
-var between = regexp.MustCompile(`(?i)For ([\d.]+) CPU, memory must be between (\S+) and (\S+) inclusive`)
+var between = lazyregexp.New(`(?i)For ([\d.]+) CPU, memory must be between (\S+) and (\S+) inclusive`)
 
 // wrongSize explains CPU and memory that Cloud Run does not have.
 func wrongSize(s *Subject, text string, found []string) Explanation {

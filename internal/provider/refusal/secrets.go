@@ -5,9 +5,10 @@ package refusal
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 )
@@ -33,9 +34,9 @@ type secretLine struct {
 }
 
 var (
-	notFound   = regexp.MustCompile(`Secret (\S+?) was not found`)
-	denied     = regexp.MustCompile(`Permission denied on secret: (\S+) for Revision service account (\S+)`)
-	secretsAPI = regexp.MustCompile(`Secret Manager API has not been used in project (\S+) before or it is disabled`)
+	notFound   = lazyregexp.New(`Secret (\S+?) was not found`)
+	denied     = lazyregexp.New(`Permission denied on secret: (\S+) for Revision service account (\S+)`)
+	secretsAPI = lazyregexp.New(`Secret Manager API has not been used in project (\S+) before or it is disabled`)
 )
 
 func readSecrets(text string) []secretLine {

@@ -8,8 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // ServiceAccount is the name of a service account. Project is empty where the
@@ -61,8 +62,8 @@ func ServiceAccountID(project, location, name string) string {
 const accountForm = "write its e-mail, such as trainer@my-project.iam.gserviceaccount.com"
 
 var (
-	emailShape   = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*@([a-z0-9][-a-z0-9.]*\.)?gserviceaccount\.com$`)
-	accountShape = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	emailShape   = lazyregexp.New(`^[a-z0-9][-a-z0-9.]*@([a-z0-9][-a-z0-9.]*\.)?gserviceaccount\.com$`)
+	accountShape = lazyregexp.New(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 )
 
 // ParseServiceAccount reads the e-mail of a service account, alone or at the

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // Bucket is the name of a Cloud Storage bucket. The names of buckets are
@@ -49,8 +50,8 @@ func ParseBucket(s string) (Bucket, error) {
 }
 
 var (
-	bucketShape = regexp.MustCompile(`^[a-z0-9][-_.a-z0-9]*[a-z0-9]$`)
-	lookAlike   = regexp.MustCompile(`g[o0]{2}g[l1i][e3]`)
+	bucketShape = lazyregexp.New(`^[a-z0-9][-_.a-z0-9]*[a-z0-9]$`)
+	lookAlike   = lazyregexp.New(`g[o0]{2}g[l1i][e3]`)
 )
 
 // CheckBucket holds the naming rules for a new bucket (Cloud Storage, "Bucket

@@ -5,15 +5,16 @@ package resourcename
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // A key of Cloud KMS is projects/P/locations/L/keyRings/R/cryptoKeys/K.
 var (
-	keyShape    = regexp.MustCompile(`^projects/[^/\s]+/locations/([a-z0-9-]+)/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}$`)
-	keyInText   = regexp.MustCompile(`projects/[^/\s]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}`)
-	keyLocation = regexp.MustCompile(`/locations/[^/]+/`)
+	keyShape    = lazyregexp.New(`^projects/[^/\s]+/locations/([a-z0-9-]+)/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}$`)
+	keyInText   = lazyregexp.New(`projects/[^/\s]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}`)
+	keyLocation = lazyregexp.New(`/locations/[^/]+/`)
 )
 
 // CheckKey says whether s is the full name of a Cloud KMS key. The error is for users.

@@ -6,18 +6,19 @@ package resourcename
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 var (
 	// projectShape covers ids, domain-scoped ids (example.com:web) and numbers.
-	projectShape = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	projectShape = lazyregexp.New(`^([a-z0-9][-a-z0-9.]*:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	// segmentShape is what one part of an existing name may look like.
-	segmentShape  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	jobShape      = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	locationShape = regexp.MustCompile(`^[a-z]+(-?[a-z0-9]+)*$`)
-	zoneShape     = regexp.MustCompile(`^([a-z]+-[a-z]+\d+)-[a-z]$`)
+	segmentShape  = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	jobShape      = lazyregexp.New(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	locationShape = lazyregexp.New(`^[a-z]+(-?[a-z0-9]+)*$`)
+	zoneShape     = lazyregexp.New(`^([a-z]+-[a-z]+\d+)-[a-z]$`)
 )
 
 const (

@@ -5,9 +5,10 @@ package resourcename
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // Secret is the name of a secret in Secret Manager.
@@ -17,7 +18,7 @@ type Secret struct{ Project, Name string }
 func (s Secret) String() string { return "projects/" + s.Project + "/secrets/" + s.Name }
 
 // secretShape is Secret Manager's rule for the id of a secret (CreateSecret).
-var secretShape = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
+var secretShape = lazyregexp.New(`^[A-Za-z0-9_-]{1,255}$`)
 
 // ParseSecret reads NAME, which is one of the given project, or
 // projects/PROJECT/secrets/NAME. The error is for users.
@@ -41,7 +42,7 @@ func CheckSecret(s string) error {
 	return err
 }
 
-var projectNumber = regexp.MustCompile(`^[0-9]+$`)
+var projectNumber = lazyregexp.New(`^[0-9]+$`)
 
 // SameSecret tells whether two spellings name one secret for a job of the given
 // project. Where lenient, as for what Google answers, the number of a project

@@ -7,10 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -115,10 +116,10 @@ func ParseDuration(s string) (time.Duration, error) {
 }
 
 var (
-	bareNumber  = regexp.MustCompile(`^[+-]?\d+(\.\d+)?$`)
-	goDuration  = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
-	numberUnit  = regexp.MustCompile(`^(\d+(?:\.\d+)?)([a-z]+)$`)
-	isoDuration = regexp.MustCompile(`^p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?$`)
+	bareNumber  = lazyregexp.New(`^[+-]?\d+(\.\d+)?$`)
+	goDuration  = lazyregexp.New(`^[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
+	numberUnit  = lazyregexp.New(`^(\d+(?:\.\d+)?)([a-z]+)$`)
+	isoDuration = lazyregexp.New(`^p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?$`)
 
 	// unitNames are the ways in which people write units that Go does not know.
 	unitNames = map[string]time.Duration{

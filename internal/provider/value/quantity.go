@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -208,7 +209,7 @@ func FormatMemory(bytes int64) string {
 	return shortest
 }
 
-var quantityWords = regexp.MustCompile(`^(\d+(?:\.\d+)?)(vcpus?|cpus?|cores?|[kmgtpe]i?b?)$`)
+var quantityWords = lazyregexp.New(`^(\d+(?:\.\d+)?)(vcpus?|cpus?|cores?|[kmgtpe]i?b?)$`)
 
 // guessQuantity returns what the writer of a misspelt quantity probably meant,
 // or nothing. "16GB" is guessed as "16Gi": whoever asks for memory in GB means
