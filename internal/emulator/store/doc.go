@@ -6,5 +6,7 @@
 // again finds its jobs, accounts and buckets.
 //
 // It imports nothing of the emulator and knows nothing of what is stored. Its
-// main rule: a record on disk is whole or absent, never half written.
+// main rule: a record on disk is whole or absent, never half written. A folder
+// says in its file "format" which form it has; older forms are read, newer ones
+// refused.
 package store

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -17,13 +18,22 @@ const (
 	recordsName  = "records"
 	dataName     = "data"
 	lockName     = "lock"
+	formatName   = "format"
+	clearedName  = "cleared"
 	recordSuffix = ".rec"
 	tempSuffix   = ".tmp"
 )
 
+// format is the form of the folder and of every record in it that this code
+// writes. Whoever adds a field to a record of JSON, gives an old one another
+// meaning or moves a key raises it, and reads the older forms too. Format 1 is
+// also that of the folders from before there was a file that says so.
+const format = 1
+
 // folder is the form on disk: records/<segment>/…/<segment>.rec, and data/ for
 // the rooms' own files.
 type folder struct {
+	root    string
 	records string
 	data    string
 	lock    *os.File
@@ -34,17 +44,83 @@ func openFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", path, err)
 	}
-	d := &folder{records: filepath.Join(abs, recordsName), data: filepath.Join(abs, dataName)}
-	for _, p := range []string{d.records, d.data} {
-		// Task output and objects may be confidential: the owner's only.
-		if err := os.MkdirAll(p, 0o700); err != nil {
-			return nil, fmt.Errorf("data folder: %w", err)
-		}
+	d := &folder{root: abs, records: filepath.Join(abs, recordsName), data: filepath.Join(abs, dataName)}
+	// Task output and objects may be confidential: the owner's only.
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	if d.lock, err = lock(filepath.Join(abs, lockName)); err != nil {
 		return nil, fmt.Errorf("data folder %s is in use by another emulator, stop that one or name another folder: %w", abs, err)
 	}
+	if err := d.prepare(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	return d, nil
+}
+
+// prepare makes an empty folder ready, or looks whether this code can read what
+// is in it.
+func (d *folder) prepare() error {
+	if err := d.checkFormat(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(d.cleared()); err == nil {
+		if err := d.finishClear(); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+	}
+	for _, p := range []string{d.records, d.data} {
+		if err := os.MkdirAll(p, 0o700); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+	}
+	// Last: a folder that says its format is whole.
+	if err := writeWhole(filepath.Join(d.root, formatName), []byte(strconv.Itoa(format)+"\n")); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return nil
+}
+
+func (d *folder) checkFormat() error {
+	raw, err := os.ReadFile(filepath.Join(d.root, formatName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	written, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	switch {
+	case err != nil || written < 1:
+		return fmt.Errorf("data folder %s: its file %q holds %q and not the number of a format: the folder is none of the emulator's, or it is damaged; name another folder", d.root, formatName, strings.TrimSpace(string(raw)))
+	case written > format:
+		return fmt.Errorf("data folder %s was written by a newer emulator: it has format %d, and this one reads formats up to %d; start that newer version with it, or name another folder", d.root, written, format)
+	}
+	return nil
+}
+
+func (d *folder) cleared() string { return filepath.Join(d.root, clearedName) }
+
+// clear removes every record and file. The first rename decides: when it is
+// broken off after that, the next start goes on with it.
+func (d *folder) clear() error {
+	if err := os.RemoveAll(d.cleared()); err != nil {
+		return err
+	}
+	if err := os.Rename(d.records, d.cleared()); err != nil {
+		return err
+	}
+	if err := d.finishClear(); err != nil {
+		return err
+	}
+	return d.prepare()
+}
+
+func (d *folder) finishClear() error {
+	if err := os.RemoveAll(d.data); err != nil {
+		return err
+	}
+	return os.RemoveAll(d.cleared())
 }
 
 func (d *folder) close() error {
@@ -92,12 +168,16 @@ func (d *folder) write(key string, value []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	return writeWhole(path, value)
+}
+
+// writeWhole replaces a file. A rename in one folder is atomic: a killed emulator
+// leaves the old file or the new one.
+func writeWhole(path string, value []byte) error {
 	temp := path + tempSuffix
 	if err := os.WriteFile(temp, value, 0o600); err != nil {
 		return err
 	}
-	// A rename in one folder is atomic: a killed emulator leaves the old record
-	// or the new one.
 	if err := os.Rename(temp, path); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}

@@ -6,6 +6,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 type Store struct {
 	mu      sync.RWMutex
 	records map[string][]byte
+	keys    []string // of the records, sorted
 	dir     *folder // nil: memory only
 
 	tempOnce sync.Once
@@ -45,7 +47,7 @@ func Folder(path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.close())
 	}
-	return &Store{records: records, dir: dir}, nil
+	return &Store{records: records, keys: slices.Sorted(maps.Keys(records)), dir: dir}, nil
 }
 
 // Persistent reports whether the store survives Close.
@@ -72,6 +74,9 @@ func (s *Store) Put(key string, value []byte) error {
 			return fmt.Errorf("keeping %s: %w", key, err)
 		}
 	}
+	if at, there := slices.BinarySearch(s.keys, key); !there {
+		s.keys = slices.Insert(s.keys, at, key)
+	}
 	s.records[key] = append([]byte{}, value...)
 	return nil
 }
@@ -88,6 +93,9 @@ func (s *Store) Delete(key string) error {
 			return fmt.Errorf("forgetting %s: %w", key, err)
 		}
 	}
+	if at, there := slices.BinarySearch(s.keys, key); there {
+		s.keys = slices.Delete(s.keys, at, at+1)
+	}
 	delete(s.records, key)
 	return nil
 }
@@ -96,14 +104,38 @@ func (s *Store) Delete(key string) error {
 func (s *Store) Keys(prefix string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var keys []string
-	for key := range s.records {
-		if strings.HasPrefix(key, prefix) {
-			keys = append(keys, key)
+	from, _ := slices.BinarySearch(s.keys, prefix)
+	to := from
+	for to < len(s.keys) && strings.HasPrefix(s.keys[to], prefix) {
+		to++
+	}
+	return slices.Clone(s.keys[from:to])
+}
+
+// Empty reports whether there is no record.
+func (s *Store) Empty() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.records) == 0
+}
+
+// Clear forgets everything, what the rooms put below Root included. They must not
+// use it any more.
+func (s *Store) Clear() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir != nil {
+		if err := s.dir.clear(); err != nil {
+			return fmt.Errorf("emptying the data folder: %w", err)
+		}
+	} else if s.temp != "" {
+		if err := errors.Join(os.RemoveAll(s.temp), os.Mkdir(s.temp, 0o700)); err != nil {
+			return fmt.Errorf("emptying the folder of the objects: %w", err)
 		}
 	}
-	slices.Sort(keys)
-	return keys
+	clear(s.records)
+	s.keys = nil
+	return nil
 }
 
 // Root returns a folder of the host for what is too large for a record, such

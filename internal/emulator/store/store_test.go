@@ -148,6 +148,104 @@ func TestFolderIsForOne(t *testing.T) {
 	folder(t, dir)
 }
 
+// A cleared store is as a new one, also after a restart, and still nobody else's.
+func TestClear(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, s := range map[string]*store.Store{"memory": store.Memory(), "folder": folder(t, dir)} {
+		put(t, s, "run/a", "one")
+		if err := os.WriteFile(filepath.Join(s.Root(), "object"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s.Empty() {
+			t.Errorf("%s: empty with a record", name)
+		}
+		if err := s.Clear(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(s.Root()); err != nil || len(left) != 0 || len(s.Keys("")) != 0 || !s.Empty() {
+			t.Errorf("%s: %v, %v, %q are left", name, left, err, s.Keys(""))
+		}
+		put(t, s, "run/b", "two")
+		if got := s.Keys("run/"); !slices.Equal(got, []string{"run/b"}) {
+			t.Errorf("%s: keys %q", name, got)
+		}
+		if name == "folder" {
+			if _, err := store.Folder(dir); err == nil {
+				t.Error("a cleared folder may be used by another")
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := folder(t, dir).Keys(""); !slices.Equal(got, []string{"run/b"}) {
+		t.Errorf("keys after a restart: %q", got)
+	}
+}
+
+// A clear that was broken off is finished by the next start: no object may come
+// back to life in a bucket of the same name.
+func TestBrokenOffClear(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := folder(t, dir)
+	put(t, first, "run/a", "one")
+	if err := os.WriteFile(filepath.Join(first.Root(), "object"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "records"), filepath.Join(dir, "cleared")); err != nil {
+		t.Fatal(err)
+	}
+	second := folder(t, dir)
+	if left, err := os.ReadDir(second.Root()); err != nil || len(left) != 0 || !second.Empty() {
+		t.Errorf("%v, %v, %q are left", left, err, second.Keys(""))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cleared")); !os.IsNotExist(err) {
+		t.Errorf("what was cleared is still there: %v", err)
+	}
+}
+
+// A folder says which form it has; one of a later form is left alone.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := folder(t, dir)
+	put(t, first, "run/a", "one")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "format")
+	if raw, err := os.ReadFile(file); err != nil || string(raw) != "1\n" {
+		t.Errorf("format %q, %v", raw, err)
+	}
+	for text, want := range map[string]string{
+		"2\n": "was written by a newer emulator: it has format 2, and this one reads formats up to 1",
+		"x\n": `holds "x" and not the number of a format`,
+		"":    "not the number of a format",
+		"0":   "not the number of a format",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Folder(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("format %q: %v, want %q", text, err, want)
+		}
+		if raw, err := os.ReadFile(file); err != nil || string(raw) != text {
+			t.Errorf("the file of format %q became %q, %v", text, raw, err)
+		}
+	}
+	if err := os.Remove(file); err != nil { // as folders were before
+		t.Fatal(err)
+	}
+	if got := folder(t, dir).Keys(""); !slices.Equal(got, []string{"run/a"}) {
+		t.Errorf("keys of a folder without a format: %q", got)
+	}
+}
+
 func TestFolderIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "data")
