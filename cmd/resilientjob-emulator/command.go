@@ -12,16 +12,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/build"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
 
-// version is set by the linker in a release.
-var version = ""
+// version and commit are set by the linker in a release.
+var version, commit string
 
 // The exit codes of the command.
 const (
@@ -137,7 +137,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return exitUsage
 	case s.version:
-		fmt.Fprintln(stdout, "resilientjob-emulator", currentVersion())
+		fmt.Fprintln(stdout, build.Of(version, commit).Line("resilientjob-emulator"))
 		return exitOK
 	}
 	s.options.Logger = newLogger(s.level, stdout)
@@ -173,7 +173,7 @@ func welcome(e *emulator.Emulator, s settings, stdout io.Writer) {
 	if s.options.Data != "" {
 		kept = "in " + s.options.Data
 	}
-	fmt.Fprintf(stdout, "resilientjob-emulator %s listens on %s and keeps its data %s\n", currentVersion(), e.Addr(), kept)
+	fmt.Fprintf(stdout, "resilientjob-emulator %s listens on %s and keeps its data %s\n", build.Of(version, commit).Version, e.Addr(), kept)
 	if e.TaskMode() == runner.ModeNamespace {
 		fmt.Fprintln(stdout, "tasks run as processes of this machine, with their mounts at the paths of the job")
 	} else {
@@ -208,14 +208,4 @@ func removeToken(path string) {
 	if path != "" {
 		_ = os.Remove(path)
 	}
-}
-
-func currentVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "development"
 }
