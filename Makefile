@@ -70,7 +70,7 @@ fmt: ## Format Go and Terraform files
 	terraform fmt -recursive examples
 
 # What internal/pages and tools/overheadplot write.
-PLOT := images/overhead-over-interval.svg
+PLOT := images/overhead-over-interval.png
 PAGES := templates/guides/limits-and-gpu-types.md.tmpl templates/guides/troubleshooting.md.tmpl templates/guides/choosing-timeout-retries-and-interval.md.tmpl $(PLOT)
 
 .PHONY: generate
@@ -80,8 +80,7 @@ generate: ## Write docs/ from the schema, the tables, templates and examples
 	go build -o bin/generate/terraform-provider-resilientjob .
 	cd tools && go build -o ../bin/generate/ ./schemajson ./overheadplot
 	go run ./internal/pages -plot > bin/generate/plot.json
-	bin/generate/overheadplot < bin/generate/plot.json > bin/generate/plot.svg
-	cp bin/generate/plot.svg $(PLOT)
+	bin/generate/overheadplot $(PLOT) < bin/generate/plot.json
 	tools/schema.sh bin/generate > bin/generate/schema.json
 	$(TOOL) tfplugindocs generate --provider-name resilientjob --providers-schema bin/generate/schema.json --rendered-provider-name resilientjob
 	$(TOOL) tfplugindocs validate --provider-name resilientjob --providers-schema bin/generate/schema.json

@@ -123,8 +123,8 @@ func interval(b *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "![%s. %s The table below has its numbers.](../../%s)\n\n", f.Title, f.Description, plotFile)
-	fmt.Fprintf(b, "(A reader that does not show it: it is the file `%s` of the provider's repository.) The same in numbers, with the best interval of each column in the last row:\n\n", plotFile)
+	fmt.Fprintf(b, "![%s. %s The table below has its numbers.](%s)\n\n", f.Title, f.Description, plotURL)
+	b.WriteString("The same in numbers, with the best interval of each column in the last row:\n\n")
 	head, rows = []string{"interval"}, nil
 	for _, write := range plotted {
 		head = append(head, fmt.Sprintf("%g s to write", write.Seconds()))
@@ -300,7 +300,7 @@ func certainty(b *strings.Builder) error {
 		{"Retries", "a bound of this project's own; held in every simulated case", "Poisson distribution over the time of the run; see `required_retries`"},
 		{"Tasks with a GPU are stopped for maintenance", "stated by Google", "Cloud Run page on task timeout; Cloud Run tutorial on resilient GPU jobs"},
 		{"Maintenance is weekly", "stated in one place only; not promised", "Cloud Run tutorial on resilient GPU jobs"},
-		{fmt.Sprintf("%s for a task with a GPU", spoken(resilience.MaxGPUTimeout)), "preview, as of " + resilience.TableDate, "Cloud Run page on task timeout; see [Limits and GPU types](limits-and-gpu-types)"},
+		{fmt.Sprintf("%s for a task with a GPU", spoken(resilience.MaxGPUTimeout)), "preview, as of " + resilience.TableDate, "Cloud Run page on task timeout; see [Limits and GPU types](limits-and-gpu-types.md)"},
 		{"Your own mean time", "measure it: count the interruptions of your runs", "the log of the job"},
 	})
 	b.WriteString("How often large machines fail has been published: a training with 16,384 GPUs was stopped 419 times in 54 days without being planned, once in 3.1 hours (arXiv 2407.21783). " +

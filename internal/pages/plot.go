@@ -51,8 +51,12 @@ type mark struct {
 }
 
 // plotFile is the plot, in the root of the project: the folder of the documentation
-// may hold nothing but pages.
-const plotFile = "images/overhead-over-interval.svg"
+// may hold nothing but pages. A registry shows no file of the repository by a
+// relative address, so that a page has the raw one.
+const (
+	plotFile = "images/overhead-over-interval.png"
+	plotURL  = "https://raw.githubusercontent.com/resilientjob/terraform-provider-resilientjob/main/" + plotFile
+)
 
 // The times to write that the plot and its table have.
 var plotted = []time.Duration{10 * time.Second, 60 * time.Second, 300 * time.Second}

@@ -43,7 +43,7 @@ var coreCases = []struct{ summary, detail, meaning, wrong, right string }{
 	{
 		"Unsupported block type", `Blocks of type "checkpoint" are not expected here. Did you mean to define argument "checkpoint"? If so, use the equals sign to assign it a value.`,
 		"Everything here is an attribute, also `timeouts`, `network` and `env`: it has an equals sign. There is no `template` either: what it holds in `google_cloud_run_v2_job` stands in the resource itself " +
-			"(see [Coming from the google provider](coming-from-the-google-provider)).",
+			"(see [Coming from the google provider](coming-from-the-google-provider.md)).",
 		"checkpoint {\n  bucket = \"my-checkpoints\"\n}", "checkpoint = {\n  bucket = \"my-checkpoints\"\n}",
 	},
 	{
@@ -91,7 +91,7 @@ func troubleshooting(root string) (string, error) {
 		"Search this page for the line that Terraform prints after `Error:` or `Warning:`. Below it stands an example of the message and, where something else has to be written, " +
 		"the change: a line with `-` is wrong, the one with `+` right. Values in a message are those of the example.\n\n" +
 		"*Error, dated limit* is an error that `plan_validation = \"warn\"` in the provider block turns into a warning, for the case that Google has changed the limit meanwhile " +
-		"(see [Limits and GPU types](limits-and-gpu-types)).\n\n")
+		"(see [Limits and GPU types](limits-and-gpu-types.md)).\n\n")
 	for _, g := range groups {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", g.Title, anchor(g.Title))
 	}

@@ -331,6 +331,16 @@ func (h *hands) take(w written) bool {
 		}
 		v, err := h.ImportResourceState(h.t.Context(), req)
 		h.hear(err, v.Diagnostics)
+		for _, r := range v.ImportedResources {
+			state, err := r.State.Unmarshal(h.Schema.ResourceSchemas[r.TypeName].ValueType())
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			if h.lives == nil {
+				h.lives = map[string]life{}
+			}
+			h.lives[r.TypeName] = life{state, r.Private, r.Identity}
+		}
 	}
 	return len(w.imports) > 0
 }

@@ -2,16 +2,30 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Command overheadplot reads curves as JSON, as `go run ./internal/pages -plot`
-// writes them, and draws them as the SVG of the guide about timeout, retries and
-// interval. The same curves always make the same file, so that a stale one shows.
+// writes them, and draws them as the PNG of the guide about timeout, retries and
+// interval.
+//
+// It may import nothing of the project. Its main rule: the file names the curves
+// that it shows, by their hash, so that a test finds a stale one. A file of the
+// same curves is left as it is, because machines round differently; delete the
+// file after a change of how things are drawn.
+//
+// It is a PNG because the page is shown by registries, which show no files of the
+// repository: the image comes from its raw address, and an SVG comes from there as
+// plain text, or without its styles.
 package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"image/color"
 	"io"
+	"io/fs"
 	"os"
 
 	"gonum.org/v1/plot"
@@ -20,7 +34,7 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // figure is what is drawn. It has every number and every word.
@@ -59,15 +73,30 @@ type mark struct {
 }
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: overheadplot FILE, with the curves on the standard input")
+		os.Exit(2)
+	}
+	if err := run(os.Stdin, os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "overheadplot:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer) error {
+func run(in io.Reader, file string) error {
+	curves, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("read the curves: %w", err)
+	}
+	note := fmt.Appendf(nil, "Source\x00%x", sha256.Sum256(curves))
+	switch old, err := os.ReadFile(file); {
+	case err == nil && bytes.Contains(old, note):
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
 	var f figure
-	decode := json.NewDecoder(in)
+	decode := json.NewDecoder(bytes.NewReader(curves))
 	decode.DisallowUnknownFields()
 	if err := decode.Decode(&f); err != nil {
 		return fmt.Errorf("read the curves: %w", err)
@@ -75,32 +104,42 @@ func run(in io.Reader, out io.Writer) error {
 	if len(f.Curves) > len(lines) {
 		return fmt.Errorf("%d curves, and only %d colours", len(f.Curves), len(lines))
 	}
-	svg, err := f.draw()
+	picture, err := f.draw()
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(svg)
-	return err
+	return os.WriteFile(file, annotate(picture, note), 0o644)
+}
+
+// annotate adds a text to a PNG, behind its first chunk.
+func annotate(picture, note []byte) []byte {
+	const first = 8 + 4 + 4 + 13 + 4 // signature; length, type, data and sum of the header
+	body := append([]byte("tEXt"), note...)
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(note)))
+	chunk = append(chunk, body...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(body))
+	return bytes.Join([][]byte{picture[:first], chunk, picture[first:]}, nil)
 }
 
 const (
-	width, height = 640, 400 // points of the drawing, which scales
+	width, height = 640, 400 // points of the drawing
+	resolution    = 144      // dots per inch: two for each point
 	size          = 12
 	margin        = 6
 )
 
-// The colours stand for classes: style.go says which, and what they look like.
 var (
-	ink   = color.RGBA{0x01, 0, 0, 0xff}
-	grid  = color.RGBA{0x02, 0, 0, 0xff}
-	lines = []color.RGBA{{0x03, 0, 0, 0xff}, {0x04, 0, 0, 0xff}, {0x05, 0, 0, 0xff}}
+	paper = color.White
+	ink   = color.RGBA{0x24, 0x29, 0x2f, 0xff}
+	grid  = color.RGBA{0xd0, 0xd7, 0xde, 0xff}
+	lines = []color.RGBA{{0x0a, 0x5f, 0xa8, 0xff}, {0xa8, 0x43, 0x00, 0xff}, {0x00, 0x6b, 0x54, 0xff}}
 )
 
 func (f figure) draw() ([]byte, error) {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	plotter.DefaultFont = plot.DefaultFont
 	p := plot.New()
-	p.BackgroundColor = nil
+	p.BackgroundColor = paper
 	p.Title.Text, p.Title.Padding = f.Title, 6
 	p.Title.TextStyle.Font.Size, p.Title.TextStyle.Color = size, ink
 	for _, a := range []struct {
@@ -129,13 +168,13 @@ func (f figure) draw() ([]byte, error) {
 			return nil, fmt.Errorf("curve %s: %w", c.Label, err)
 		}
 	}
-	canvas := vgsvg.New(width, height)
+	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(resolution), vgimg.UseBackgroundColor(paper))}
 	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	return f.styled(b.Bytes())
+	return b.Bytes(), nil
 }
 
 func (c curve) add(p *plot.Plot, colour color.Color) error {

@@ -1,16 +1,5 @@
+# The defaults fit checkpoints.
 resource "resilientjob_checkpoint_bucket" "checkpoints" {
   name     = "my-project-checkpoints"
   location = "us-central1" # where the job runs
-
-  # A finished run's files go after a month. Only under these prefixes:
-  # without one, the newest checkpoint of a paused job would expire too.
-  expire_after_days = 30
-  expire_prefixes   = ["finished/"]
-
-  # Beside the job's own account, which the job grants what it needs.
-  readers = ["group:research@example.com"]
-
-  labels = {
-    team = "research"
-  }
 }

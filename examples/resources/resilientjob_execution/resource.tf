@@ -1,3 +1,4 @@
+# Starts the job, and lets it run.
 resource "resilientjob_execution" "train" {
   job = resilientjob_gpu_job.train.id
 

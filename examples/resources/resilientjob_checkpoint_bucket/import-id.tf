@@ -1,0 +1,4 @@
+import {
+  to = resilientjob_checkpoint_bucket.checkpoints
+  id = "my-project-checkpoints"
+}
