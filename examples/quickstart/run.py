@@ -4,8 +4,10 @@
 """The main job on the local emulator: apply, be preempted twice in the middle, resume, finish, destroy.
 
 Needs bin/ (make build), terraform and Python 3.9. QUICKSTART_PORT chooses another port than 8085.
+QUICKSTART_RELEASE is a folder with the files of a release, which are then used instead of bin/.
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -22,8 +24,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / ".quickstart"
-PROVIDER = ROOT / "bin" / "terraform-provider-resilientjob"
-EMULATOR = ROOT / "bin" / "resilientjob-emulator"
+REGISTRY = "registry.terraform.io/resilientjob/resilientjob"
 PROJECT, REGION = "quickstart", "us-central1"
 INTERRUPTIONS = 2
 SAVES = 2  # how many checkpoints an attempt writes before it is preempted
@@ -57,9 +58,6 @@ def check_tools():
         raise Failed(f"This is Python {platform.python_version()}; 3.9 or newer is needed.")
     if not shutil.which("terraform"):
         raise Failed("the terraform command is missing. Install Terraform 1.5 or newer: https://developer.hashicorp.com/terraform/install")
-    for binary in (PROVIDER, EMULATOR):
-        if not os.access(binary, os.X_OK):
-            raise Failed(f"{binary.relative_to(ROOT)} is missing. Run make build first; make quickstart does.")
 
 
 def clear_leftovers():
@@ -81,20 +79,82 @@ def clear_leftovers():
         (WORK / folder).mkdir(parents=True)
 
 
+class Build:
+    """The programs that make build wrote."""
+
+    def __init__(self):
+        self.version = "0.1.0"
+        self.provider = ROOT / "bin" / "terraform-provider-resilientjob"
+        self.emulator = ROOT / "bin" / "resilientjob-emulator"
+        for binary in (self.provider, self.emulator):
+            if not os.access(binary, os.X_OK):
+                raise Failed(f"{binary.relative_to(ROOT)} is missing. Run make build first; make quickstart does.")
+
+    def unpack(self):
+        """Nothing to do: make build has done it."""
+
+    def mirror(self, folder):
+        """Lays the provider into a local mirror of the registry."""
+        place = folder / REGISTRY / self.version / "_".join(machine())
+        place.mkdir(parents=True)
+        (place / f"terraform-provider-resilientjob_v{self.version}").symlink_to(self.provider)
+
+
+class Release:
+    """The archives of a release, as they are published."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder).resolve()
+        sums = list(self.folder.glob("terraform-provider-resilientjob_*_SHA256SUMS"))
+        if len(sums) != 1:
+            raise Failed(f"{self.folder} must hold one release with its SHA256SUMS; there are {len(sums)}.")
+        self.version = sums[0].name.split("_")[1]
+        self.sums = {name: digest for digest, name in (line.split() for line in sums[0].read_text().splitlines())}
+        system, arch = machine()
+        ending = "zip" if system == "windows" else "tar.gz"
+        self.provider = self._checked(f"terraform-provider-resilientjob_{self.version}_{system}_{arch}.zip")
+        self.archive = self._checked(f"resilientjob-emulator_{self.version}_{system}_{arch}.{ending}")
+        self.emulator = WORK / "release" / "resilientjob-emulator"
+
+    def _checked(self, name):
+        file = self.folder / name
+        if not file.exists():
+            raise Failed(f"{file} is missing.")
+        if hashlib.sha256(file.read_bytes()).hexdigest() != self.sums.get(name):
+            raise Failed(f"{name} is not the file that SHA256SUMS tells of.")
+        return file
+
+    def unpack(self):
+        """Unpacks the emulator."""
+        say(f"Using release {self.version} from {self.folder}; the archives are those of SHA256SUMS")
+        shutil.unpack_archive(self.archive, self.emulator.parent)
+
+    def mirror(self, folder):
+        """Lays the provider's archive into a local mirror of the registry, packed as it is."""
+        (folder / REGISTRY).mkdir(parents=True)
+        shutil.copy(self.provider, folder / REGISTRY)
+
+
+def machine():
+    """The operating system and the architecture in Go's words."""
+    system = {"Darwin": "darwin", "Windows": "windows"}.get(platform.system(), "linux")
+    return system, "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "amd64"
+
+
 class Emulator:
     """The emulator as a child process, whose lines are shown as they come."""
 
-    def __init__(self, listen):
+    def __init__(self, program, listen):
         self.address = f"127.0.0.1:{listen}"
         self.lines = []
         self.saves, self.preempted = 0, 0
         self.quiet = True
-        program = ROOT / "examples" / "apps" / "checkpointed-training" / "train.py"
+        training = ROOT / "examples" / "apps" / "checkpointed-training" / "train.py"
         ready = WORK / "token"
         # A session of its own: Ctrl-C comes to this script only, which ends its children in order.
         self.process = subprocess.Popen(
-            [EMULATOR, "--listen", self.address, "--control-token-file", ready,
-             "--image", f"*/checkpointed-training*={shlex.join(['python3', str(program)])}"],
+            [program, "--listen", self.address, "--control-token-file", ready,
+             "--image", f"*/checkpointed-training*={shlex.join(['python3', str(training)])}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "TMPDIR": str(WORK / "tmp")}, start_new_session=True)
         (WORK / "emulator.pid").write_text(str(self.process.pid))
@@ -166,18 +226,16 @@ class Emulator:
 
 
 class Terraform:
-    """Runs terraform with the provider that was just built, and nothing of the user's own cloud."""
+    """Runs terraform with the provider that was just built or unpacked, and nothing of the user's own cloud."""
 
-    def __init__(self, emulator):
+    def __init__(self, programs, emulator):
         self.emulator = emulator
         self.config = WORK / "config"
         shutil.copy(ROOT / "examples" / "quickstart" / "main.tf", self.config)
-        system = {"Darwin": "darwin", "Windows": "windows"}.get(platform.system(), "linux")
-        machine = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "amd64"
-        # A local mirror of the registry, so that terraform init finds the provider.
-        mirror = WORK / "mirror" / "registry.terraform.io" / "resilientjob" / "resilientjob" / "0.1.0" / f"{system}_{machine}"
-        mirror.mkdir(parents=True)
-        (mirror / "terraform-provider-resilientjob_v0.1.0").symlink_to(PROVIDER)
+        programs.mirror(WORK / "mirror")
+        # A version that is none of a release is taken only when it is asked for.
+        (self.config / "version_override.tf").write_text(
+            'terraform {\n  required_providers {\n    resilientjob = {\n      source  = "%s"\n      version = "%s"\n    }\n  }\n}\n' % (REGISTRY, programs.version))
         settings = WORK / "cli.tfrc"
         settings.write_text('provider_installation {\n  filesystem_mirror { path = %s }\n}\n' % json.dumps(str(WORK / "mirror")))
         foreign = re.compile(r"^(TF_|GOOGLE_|CLOUDSDK_|RESILIENTJOB_|USER_PROJECT_OVERRIDE$)|_proxy$", re.IGNORECASE)
@@ -228,8 +286,8 @@ class Terraform:
                 return
 
 
-def story(emulator):
-    terraform = Terraform(emulator)
+def story(programs, emulator):
+    terraform = Terraform(programs, emulator)
     terraform.run("init", "-no-color")
 
     say("terraform apply: service account, bucket, grant and job, then one execution of the job")
@@ -282,11 +340,14 @@ def main():
     try:
         listen = port()
         check_tools()
+        release = os.environ.get("QUICKSTART_RELEASE")
+        programs = Release(release) if release else Build()
         clear_leftovers()
         begun = True
+        programs.unpack()
         say(f"Starting the emulator, a Google Cloud for jobs, on 127.0.0.1:{listen}")
-        emulator = Emulator(listen)
-        story(emulator)
+        emulator = Emulator(programs.emulator, listen)
+        story(programs, emulator)
         code = 0
     except Failed as why:
         print(f"\nquickstart: {why}", file=sys.stderr)
