@@ -5,15 +5,19 @@ unexport TF_CLI_CONFIG_FILE
 export CHECKPOINT_DISABLE := 1
 export TF_IN_AUTOMATION := 1
 
-VERSION ?= $(shell git describe --tags --dirty --always 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo dev)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 TOOL := go tool -modfile=tools/go.mod
+# Not among the tools of tools/go.mod, where the others decide over their dependencies.
+ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.16.0
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## List the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: ## Build provider and emulator into bin/
@@ -62,6 +66,8 @@ testacc-gcp: ## The acceptance tests against a real project (GOOGLE_PROJECT, GOO
 lint: ## Vet, format and lint
 	go vet ./...
 	$(TOOL) golangci-lint run ./...
+	$(ACTIONLINT)
+	@! ls changes | grep -vE '^(\+[a-z0-9-]+|[0-9]+)\.(breaking|security|feature|change|fix)(\.[0-9]+)?\.md$$|^template\.md\.jinja$$' || { echo "changes/ has files that the changelog would pass over: CONTRIBUTING.md says how they are named" >&2; exit 1; }
 	terraform fmt -check -recursive examples
 
 .PHONY: fmt
@@ -89,6 +95,26 @@ generate: ## Write docs/ from the schema, the tables, templates and examples
 check-generated: generate ## Fail when a generated file is stale
 	@test -z "$$(git status --porcelain docs $(PAGES))" || { git --no-pager diff -- docs $(PAGES); git status --short docs $(PAGES); echo "docs/ is stale: run make generate and commit the result" >&2; exit 1; }
 
+.PHONY: snapshot
+snapshot: ## Make what a release would publish, in dist/ (minutes; signed when GPG_FINGERPRINT names a key)
+	$(GORELEASER) release --snapshot --clean $(if $(GPG_FINGERPRINT),,--skip=sign)
+
+.PHONY: snapshot-quickstart
+snapshot-quickstart: ## The quickstart with the archives of make snapshot, installed from a mirror of the registry
+	@QUICKSTART_RELEASE=dist python3 examples/quickstart/run.py
+
+.PHONY: changelog
+changelog: ## Show what the next release brings; RELEASE=0.1.0 moves it from changes/ to CHANGELOG.md
+	@command -v towncrier >/dev/null || { echo "make changelog needs towncrier (22.12 or newer): https://towncrier.readthedocs.io" >&2; exit 1; }
+	@towncrier build $(if $(RELEASE),--yes --version $(RELEASE),--draft --version 'The next version')
+
+.PHONY: release
+release: ## Publish the tag that is checked out; .github/workflows/release.yml does it
+	@mkdir -p bin
+	@awk -v title="## $(VERSION:v%=%) " 'index($$0, title) == 1 { on = 1; next } /^## / { on = 0 } on' CHANGELOG.md > bin/release-notes.md
+	@[ -s bin/release-notes.md ] || { echo "CHANGELOG.md has no $(VERSION:v%=%): make changelog RELEASE=$(VERSION:v%=%), commit, and set the tag there" >&2; exit 1; }
+	$(GORELEASER) release --clean --release-notes bin/release-notes.md
+
 .PHONY: clean
 clean: ## Remove what the build made
-	rm -rf bin .quickstart
+	rm -rf bin dist .quickstart
