@@ -3,6 +3,9 @@
 
 // Command terraform-provider-resilientjob is the Terraform provider
 // resilientjob. Terraform starts it; a person needs -version and -debug only.
+//
+// It may import provider and build. Its main rule: nothing is decided here, since
+// tests serve the provider without it.
 package main
 
 import (

@@ -1,4 +1,7 @@
 #!/usr/bin/env bash
+# Copyright (c) The resilientjob authors
+# SPDX-License-Identifier: MPL-2.0
+#
 # Prints the provider's schema as `terraform providers schema -json` does, read from the
 # provider binary in the folder given as the first argument.
 set -euo pipefail

@@ -1,9 +1,12 @@
 // Copyright (c) The resilientjob authors
 // SPDX-License-Identifier: MPL-2.0
 
-// The command resilientjob-emulator is a local Google Cloud for resilientjob: it
+// Command resilientjob-emulator is a local Google Cloud for resilientjob: it
 // serves the APIs that the provider uses on one loopback port, runs executions
 // as real processes, and preempts them on request or on a schedule.
+//
+// It may import the emulator and build. Its main rule: the command reads flags and
+// prints lines; whatever tests need, too, is in the emulator.
 package main
 
 import (

@@ -23,6 +23,9 @@
 //	Summary
 //	The detail.
 //
-// Only the title and the part "wrong" must be there. The room imports nothing of
-// this project, and is imported by tests and by the generator of pages alone.
+// Only the title and the part "wrong" must be there.
+//
+// The package imports nothing of this project, and is imported by tests and by the
+// generator of pages alone. Its main rule: what a file says is what the provider
+// said when it was written by -update, word for word.
 package messages

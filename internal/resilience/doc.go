@@ -6,8 +6,8 @@
 // task may run, what one execution can cost at most, how often to save a
 // checkpoint and how many retries a run needs.
 //
-// It is a leaf: no I/O, no clock, no Terraform, no Google client. The rooms
-// of the provider call it with plain values and put its findings at the path of
+// It is a leaf: it imports nothing that does I/O, no clock, no Terraform, no Google client.
+// The rooms of the provider call it with plain values and put its findings at the path of
 // an attribute.
 //
 // Its main rule: a limit that Google can change stands once, in a table with a

@@ -4,6 +4,9 @@
 // Command schemajson reads the output of `terraform providers schema -json` and
 // writes the part of it that every supported Terraform prints alike, so that
 // files made from it do not depend on the version that is installed.
+//
+// It imports the standard library only. Its main rule: what is taken out is named
+// here, and what is missing is an error, not a page less.
 package main
 
 import (
