@@ -62,6 +62,10 @@ conformance: ## Hold the emulator against Google's own clients (Go, Node.js, gcl
 testacc-gcp: ## The acceptance tests against a real project (GOOGLE_PROJECT, GOOGLE_REGION, credentials)
 	TF_ACC=1 RESILIENTJOB_ACC_TARGET=gcp go test ./internal/provider/... -timeout 120m -parallel 4 $(TESTARGS)
 
+.PHONY: clean-gcp
+clean-gcp: ## Delete what acceptance tests left in that project (everything named tfacc-…)
+	go run ./internal/leftovers
+
 .PHONY: lint
 lint: ## Vet, format and lint
 	go vet ./...
