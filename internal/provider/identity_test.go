@@ -4,35 +4,14 @@
 package provider_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/go-version"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
-
-// needsIdentity skips below Terraform 1.12, the first that knows identities.
-func needsIdentity(t *testing.T, tf *acctest.Terraform) {
-	t.Helper()
-	var shown struct {
-		Version string `json:"terraform_version"`
-	}
-	if err := json.Unmarshal([]byte(tf.Run("version", "-json").Succeeds().Stdout), &shown); err != nil {
-		t.Fatal(err)
-	}
-	have, err := version.NewVersion(shown.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if have.Core().LessThan(version.Must(version.NewVersion("1.12.0"))) {
-		t.Skipf("NOT TESTED: Terraform %s has no identities; set TF_ACC_TERRAFORM_PATH to 1.12 or newer", have)
-	}
-}
 
 // Case 104: each resource has its identity after create, read and update, and is
 // imported by it.
@@ -44,7 +23,7 @@ func TestAccIdentity(t *testing.T) {
 		o.Launcher = tasks
 	})
 	made := acctest.CLI(t, e)
-	needsIdentity(t, made)
+	made.Needs(acctest.Identities)
 	resources := func(stage string) string {
 		return acctest.ProviderConfig(e) + fmt.Sprintf(`
 resource "resilientjob_checkpoint_bucket" "test" {

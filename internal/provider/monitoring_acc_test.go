@@ -131,6 +131,7 @@ func TestAccMonitoringMeasured(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
 	tf := example(t, e, "monitoring-and-interruptions", "job.tf", "measured.tf")
+	tf.Needs(acctest.Functions)
 	tf.Apply().Succeeds().Says("retries = 6")
 	for i := range 12 {
 		begin := time.Now().Add(-time.Duration(20*(i+1)) * time.Hour)

@@ -175,6 +175,7 @@ func TestAccSecretsStayWhereTheyBelong(t *testing.T) {
 	file, part := serviceAccountKey(t, "https://127.0.0.1:1/token")
 	key := canary{what: "the private key", text: part}
 	tf, trace := traced(t, e, "TF_VAR_token="+canaryToken.text, "TF_VAR_key="+file)
+	tf.Needs(acctest.Ephemeral)
 	config := func(image string) string {
 		return ephemeral + `
 provider "resilientjob" {
@@ -291,6 +292,7 @@ func TestAccCredentialsStayWhereTheyBelong(t *testing.T) {
 	file, part := serviceAccountKey(t, server.URL+"/token")
 	key := canary{what: "the private key", text: part}
 	tf, trace := traced(t, nil, "SSL_CERT_FILE="+roots, "TF_VAR_token="+canaryToken.text, "TF_VAR_key="+file, "GOOGLE_CREDENTIALS=", "GOOGLE_OAUTH_ACCESS_TOKEN=")
+	tf.Needs(acctest.Ephemeral)
 	settings := "  project   = \"p\"\n  region    = \"us-central1\"\n  endpoints = { " + strings.Join(strings.Fields(strings.NewReplacer("URL", `"`+server.URL+`"`).Replace("run=URL, iam=URL, storage=URL, secretmanager=URL")), " ") + " }\n}\n"
 	tf.Write(ephemeral + "provider \"resilientjob\" {\n  access_token = var.token\n" + settings + "provider \"resilientjob\" {\n  alias       = \"key\"\n  credentials = var.key\n" + settings + `
 data "resilientjob_execution" "token" { job = "train" }

@@ -27,6 +27,7 @@ func TestAccExamples(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t)
 	tf := acctest.CLI(t, e)
+	tf.Needs(acctest.Functions)
 	tf.Write(acctest.ProviderConfig(e))
 	want := map[string]any{}
 	for _, name := range []string{"checkpoint_interval", "required_retries", "exposure"} {
