@@ -126,8 +126,9 @@ func readDocument(name, text string) (*document, error) {
 		m := fence.FindStringSubmatch(line)
 		switch {
 		case open == nil && m != nil:
-			count[m[3]]++
-			indent, mark, open = m[1], m[2], &codeBlock{file: name, number: count[m[3]], line: start + i + 1, language: m[3]}
+			kind := strings.Replace(m[3], "hcl", "terraform", 1) // counted together
+			count[kind]++
+			indent, mark, open = m[1], m[2], &codeBlock{file: name, number: count[kind], line: start + i + 1, language: m[3]}
 		case open != nil && m != nil && m[3] == "" && strings.HasPrefix(m[2], mark):
 			d.blocks, open = append(d.blocks, *open), nil
 		case open != nil:

@@ -44,7 +44,9 @@ resource "resilientjob_checkpoint_bucket" "checkpoints" {
 }
 
 // fragments are blocks that cannot be planned, with the reason.
-var fragments = map[string]string{}
+var fragments = map[string]string{
+	"README.md#2": "the configuration of the command line, which says where providers are installed from",
+}
 
 // Every configuration that a page shows is part of a file of examples/, which a
 // test applies, or is planned here: each as a module of one configuration, so that

@@ -23,7 +23,7 @@ const (
 var hosts = []string{
 	"arxiv.org", "cloud.google.com", "console.cloud.google.com", "developer.hashicorp.com", "docs.github.com", "g.co", "github.com", "go.dev",
 	"golangci-lint.run", "goreleaser.com", "keepachangelog.com", "opentofu.org", "raw.githubusercontent.com", "registry.terraform.io",
-	"search.opentofu.org", "semver.org", "www.python.org",
+	"search.opentofu.org", "semver.org", "towncrier.readthedocs.io", "www.python.org",
 }
 
 var (

@@ -27,18 +27,18 @@ const examples = "../../examples"
 // test is. before.tf is for Google's provider: the world that it makes is made
 // by the test, with the state that Google's provider writes of it.
 var tried = map[string]string{
-	"data-sources/resilientjob_checkpoints/data-source.tf":        "checkpoints.TestAccCheckpoints",
-	"data-sources/resilientjob_execution/data-source.tf":          ".TestAccExamples",
-	"data-sources/resilientjob_executions/data-source.tf":         ".TestAccExamples",
-	"data-sources/resilientjob_gpu_job/data-source.tf":            "gpujob.TestAccDataSource",
-	"data-sources/resilientjob_interruptions/data-source.tf":      "interruptions.TestAccInterruptions",
+	"data-sources/resilientjob_checkpoints/data-source.tf":   "checkpoints.TestAccCheckpoints",
+	"data-sources/resilientjob_execution/data-source.tf":     ".TestAccExamples",
+	"data-sources/resilientjob_executions/data-source.tf":    ".TestAccExamples",
+	"data-sources/resilientjob_gpu_job/data-source.tf":       "gpujob.TestAccDataSource",
+	"data-sources/resilientjob_interruptions/data-source.tf": "interruptions.TestAccInterruptions",
+	"first-job/main.tf":                                           ".TestAccFirstJob",
 	"functions/checkpoint_interval/function.tf":                   "functions.TestAccExamples",
 	"functions/exposure/function.tf":                              "functions.TestAccExamples",
 	"functions/required_retries/function.tf":                      "functions.TestAccExamples",
 	"guides/coming-from-the-google-provider/after.tf":             "gpujob.TestAccMoveAsTheGuideSays",
 	"guides/coming-from-the-google-provider/before.tf":            "gpujob.TestAccMoveAsTheGuideSays",
 	"guides/coming-from-the-google-provider/own-account.tf":       "gpujob.TestAccMoveAsTheGuideSays",
-	"guides/first-job/main.tf":                                    ".TestAccFirstJob",
 	"guides/monitoring-and-interruptions/checks.tf":               ".TestAccMonitoringChecks",
 	"guides/monitoring-and-interruptions/exposure.tf":             ".TestAccMonitoringExposure",
 	"guides/monitoring-and-interruptions/interruptions.tf":        ".TestAccMonitoringInterruptions",
@@ -176,7 +176,7 @@ func TestAccFirstJob(t *testing.T) {
 	t.Parallel()
 	e := acctest.Emulator(t, func(o *emulator.Options) { o.Launcher = runner.NewScripted() })
 	tf := acctest.CLI(t, e)
-	tf.WriteFile("required_providers.tf", readExample(t, filepath.Join(examples, "guides/first-job/main.tf")))
+	tf.WriteFile("required_providers.tf", readExample(t, filepath.Join(examples, "first-job/main.tf")))
 	out := tf.Apply().Succeeds().Says("3 added, 0 changed, 0 destroyed", `state = "running"`).Output()
 	if n := strings.Count(out, "Warning: "); n != strings.Count(out, "Warning: Using the local emulator")+strings.Count(out, "Warning: Provider development overrides") {
 		t.Errorf("it warns:\n%s", out)
