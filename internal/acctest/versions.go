@@ -19,10 +19,11 @@ type Feature struct{ Name, Terraform, OpenTofu string }
 // The features that tests need beyond Terraform 1.5 and OpenTofu 1.7.
 var (
 	Functions        = Feature{"functions of providers", "1.8", "1.7"}
-	MovesAcrossTypes = Feature{"moved blocks between types", "1.8", ""}
+	MovesAcrossTypes = Feature{"moved blocks between types", "1.8", "1.10"}
 	TestCommand      = Feature{"the command test", "1.6", "1.6"}
+	TestMocks        = Feature{"mocks in the command test", "1.7", "1.8"}
 	Ephemeral        = Feature{"ephemeral variables", "1.10", "1.11"}
-	Identities       = Feature{"identities", "1.12", ""}
+	Identities       = Feature{"identities", "1.12", "1.12"}
 )
 
 // Needs skips the test, and says so, when the command line lacks the feature.

@@ -161,13 +161,16 @@ func TestDocsFlags(t *testing.T) {
 }
 
 // others are flags of other programs that pages name without the program.
-var others = []string{}
+var others = []string{
+	// gcloud's, in the side by side of the tutorial
+	"add-volume", "gpu", "max-retries", "no-gpu-zonal-redundancy", "service-account", "source", "task-timeout",
+}
 
 // The environment variables that pages name exist: the code, or a script, reads them.
 func TestDocsVariables(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
-	for _, name := range projectFiles(t, ".go", ".py", ".sh", "Makefile", ".ci/run", ".yml", ".yaml") {
+	for _, name := range projectFiles(t, ".go", ".py", ".sh", "Makefile", ".ci/run", ".yml", ".yaml", ".tf") {
 		if !strings.HasSuffix(name, "_test.go") {
 			code.WriteString(projectFile(t, name))
 		}

@@ -1,0 +1,268 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
+)
+
+const (
+	workflowFile    = "ci/github-workflow.yml"
+	workflowVersion = "0.1.0"
+)
+
+// workflowStep is a step of a workflow: what it is called, and its commands.
+type workflowStep struct{ name, run string }
+
+// workflowSteps reads the steps with commands, in their order.
+func workflowSteps(t *testing.T) []workflowStep {
+	t.Helper()
+	var steps []workflowStep
+	var block bool // in the lines of run: |
+	for line := range strings.Lines(readExample(t, filepath.Join(examples, workflowFile))) {
+		line = strings.TrimRight(line, "\n")
+		word := strings.TrimSpace(line)
+		switch {
+		case block && (strings.HasPrefix(line, strings.Repeat(" ", 10)) || word == ""):
+			steps[len(steps)-1].run += strings.TrimPrefix(line, strings.Repeat(" ", 10)) + "\n"
+			continue
+		case strings.HasPrefix(word, "- name: "):
+			steps = append(steps, workflowStep{name: strings.TrimPrefix(word, "- name: ")})
+		case word == "run: |":
+			block = true
+			continue
+		case strings.HasPrefix(word, "run: "):
+			steps[len(steps)-1].run = strings.TrimPrefix(word, "run: ") + "\n"
+		}
+		block = false
+	}
+	return steps
+}
+
+// Actions are pinned by hash, with their version beside it, and the workflow may
+// read the repository and nothing else.
+func TestWorkflowIsPinned(t *testing.T) {
+	t.Parallel()
+	text := readExample(t, filepath.Join(examples, workflowFile))
+	uses := regexp.MustCompile(`(?m)^ *-? *uses: (.*)$`).FindAllStringSubmatch(text, -1)
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	for _, use := range uses {
+		if !pinned.MatchString(use[1]) {
+			t.Errorf("%s is not pinned by hash and version", use[1])
+		}
+		// The same as in the project's own workflows, which are kept up to date.
+		if own := readExample(t, "../../.github/workflows/test.yml"); !strings.Contains(own, use[1]) {
+			t.Errorf("%s is not what .github/workflows/test.yml uses", use[1])
+		}
+	}
+	if len(uses) < 2 || strings.Count(text, "permissions:") != 1 || !strings.Contains(text, "\npermissions:\n  contents: read\n\n") {
+		t.Errorf("%d actions; or the permissions are not contents: read alone", len(uses))
+	}
+	if strings.Contains(text, "secrets.") {
+		t.Error("it needs a secret")
+	}
+}
+
+// The commands of the workflow do what they should, here: with a release of this
+// build, which they download from this test, and with the modules of examples/.
+func TestAccWorkflow(t *testing.T) {
+	t.Parallel()
+	tf := acctest.CLI(t, acctest.Emulator(t))
+	tf.Needs(acctest.Functions)
+	tf.Needs(acctest.TestMocks)
+	for _, tool := range []string{"bash", "curl", "sha256sum", "tar", "python3"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("NOT TESTED: the workflow is for Linux, and %s is not here", tool)
+		}
+	}
+	root := t.TempDir()
+	workspace, temp, path := filepath.Join(root, "workspace"), filepath.Join(root, "temp"), filepath.Join(root, "path")
+	for _, part := range []string{"modules", "apps"} {
+		if err := os.CopyFS(filepath.Join(workspace, part), os.DirFS(filepath.Join(examples, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// TestAccModules has run the others.
+	for _, file := range []string{"guard_rails", "options", "mocked"} {
+		if err := os.Remove(filepath.Join(workspace, "modules/resilient-gpu-job/tests", file+".tftest.hcl")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tools := os.Getenv("PATH")
+	if other := os.Getenv("TF_ACC_TERRAFORM_PATH"); other != "" { // under the name that the workflow calls
+		found, err := exec.LookPath(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(found, filepath.Join(root, "terraform")); err != nil {
+			t.Fatal(err)
+		}
+		tools = root + ":" + tools
+	}
+	release := workflowRelease(t)
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "TF_") || strings.HasPrefix(kv, "RESILIENTJOB_") || strings.HasPrefix(kv, "GOOGLE_")
+	})
+	env = append(env, "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+workflowMirror(t, root), "EMULATOR_VERSION="+workflowVersion,
+		"RESILIENTJOB_EMULATOR_HOST="+freeAddress(t), "GITHUB_WORKSPACE="+workspace, "GITHUB_PATH="+path, "RUNNER_TEMP="+temp)
+	run := func(step workflowStep) (string, error) {
+		script := strings.ReplaceAll(step.run, "https://github.com/resilientjob/terraform-provider-resilientjob/releases/download", release.URL)
+		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script) // as GitHub does
+		cmd.Dir = workspace
+		added, _ := os.ReadFile(path) // not there before the first step that adds to it
+		cmd.Env = append(slices.Clone(env), "PATH="+strings.Join(append(strings.Fields(string(added)), tools), ":"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	t.Cleanup(func() { // what a step that failed has left running
+		if pid, err := os.ReadFile(filepath.Join(temp, "emulator.pid")); err == nil {
+			exec.Command("kill", strings.TrimSpace(string(pid))).Run() //nolint:errcheck // It has ended, as a rule.
+		}
+	})
+	ran := map[string]bool{}
+	for _, step := range workflowSteps(t) {
+		if strings.HasPrefix(step.run, "sudo ") {
+			continue // a setting of the machine
+		}
+		out, err := run(step)
+		ran[step.name] = true
+		switch {
+		case err != nil:
+			said, _ := os.ReadFile(filepath.Join(temp, "emulator.log"))
+			t.Fatalf("%s: %v\n%s\nThe emulator says:\n%s", step.name, err, out, said)
+		case step.name == "Test the modules" && strings.Count(out, " passed, 0 failed.") != 2, step.name == "Look at the emulator" && !strings.Contains(out, "3 jobs were made"),
+			step.name == "Show what the emulator did" && !strings.Contains(out, "vision-dev-segmenter"):
+			t.Errorf("%s:\n%s", step.name, out)
+		case step.name == "Install the emulator":
+			// Another archive than that of the list is refused.
+			release.damaged = true
+			os.RemoveAll(filepath.Join(temp, "emulator")) //nolint:errcheck // The step says when it is still there.
+			if out, err := run(step); err == nil || !strings.Contains(out, "FAILED") {
+				t.Errorf("a damaged archive: %v\n%s", err, out)
+			}
+			release.damaged = false
+			os.RemoveAll(filepath.Join(temp, "emulator")) //nolint:errcheck // The step says when it is still there.
+			if out, err := run(step); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+	}
+	if len(ran) < 6 {
+		t.Errorf("only these steps were run: %v", ran)
+	}
+}
+
+// release serves the files of a release.
+type release struct {
+	*httptest.Server
+	damaged bool
+}
+
+func workflowRelease(t *testing.T) *release {
+	t.Helper()
+	const archive = "resilientjob-emulator_" + workflowVersion + "_linux_amd64.tar.gz"
+	binary := filepath.Join(t.TempDir(), "resilientjob-emulator")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/resilientjob-emulator")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewWriter(zip)
+	for name, text := range map[string][]byte{"resilientjob-emulator": content, "LICENSE": []byte("MPL-2.0\n")} {
+		if err := files.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := &release{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch q.URL.Path {
+		case "/v" + workflowVersion + "/" + archive:
+			w.Write(packed.Bytes())
+			if r.damaged {
+				w.Write([]byte{0})
+			}
+		case "/v" + workflowVersion + "/terraform-provider-resilientjob_" + workflowVersion + "_SHA256SUMS":
+			fmt.Fprintf(w, "%x  another_file.zip\n%x  %s\n", sha256.Sum256(nil), sha256.Sum256(packed.Bytes()), archive)
+		default:
+			http.NotFound(w, q)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// workflowMirror returns a configuration of the command line that finds this
+// build as the registry's version.
+func workflowMirror(t *testing.T, root string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc := "provider_installation {\n"
+	for _, host := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		folder := filepath.Join(root, "mirror", host, "resilientjob/resilientjob", workflowVersion, runtime.GOOS+"_"+runtime.GOARCH)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(self, filepath.Join(folder, "terraform-provider-resilientjob")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rc += fmt.Sprintf("  filesystem_mirror { path = %q }\n}\n", filepath.Join(root, "mirror"))
+	name := filepath.Join(root, "cli.tfrc")
+	if err := os.WriteFile(name, []byte(rc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// freeAddress returns an address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // The address was free.
+	return l.Addr().String()
+}
