@@ -124,6 +124,7 @@ func googleWorld(t *testing.T) (w *world, uid string) {
 func TestAccMoveAsTheGuideSays(t *testing.T) {
 	t.Parallel()
 	w, uid := googleWorld(t)
+	w.tf.Needs(acctest.MovesAcrossTypes)
 	after := guide(t, "after.tf")
 	w.tf.Write(after)
 	calls := acctest.Since(w.e)
