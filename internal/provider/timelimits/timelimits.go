@@ -40,6 +40,7 @@ func Checked(a schema.Attribute) schema.Attribute {
 	if !ok {
 		return a
 	}
+	object.MarkdownDescription = "How long the provider takes at most for each kind of change, as durations such as `30m`."
 	for verb, child := range object.Attributes {
 		if s, ok := child.(schema.StringAttribute); ok {
 			s.Validators = []validator.String{value.IsDuration()}
