@@ -36,6 +36,21 @@ Storage and Cloud Logging, by gRPC and by REST on one loopback port.
 
 Usage: resilientjob-emulator [flags]
 
+  resilientjob-emulator --image '*/train*=python3 train.py' --preempt-after 1m
+  resilientjob-emulator --data ./cloud --seed world.json --control-token-file token
+
+Then point clients at it: export RESILIENTJOB_EMULATOR_HOST=127.0.0.1:8085
+The control API preempts tasks, lets calls go wrong, puts the clock ahead, resets and
+seeds; with the token that is printed at the start:
+
+  curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8085/control/v1/
+  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+    -d '{"job": "train"}' http://127.0.0.1:8085/control/v1/preempt
+
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 it cannot start or did not stop
+cleanly, 2 the flags are wrong.
+
+Flags:
 `
 
 // settings are the flags.
@@ -43,6 +58,8 @@ type settings struct {
 	options   emulator.Options
 	level     slog.Level
 	tokenFile string
+	seed      string
+	record    string
 	version   bool
 }
 
@@ -92,6 +109,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "say what happens from `LEVEL` on: debug, info, warn, error")
 	flags.StringVar(&o.ControlToken, "control-token", "", "admit to the control API with `TOKEN`; without it, a random one is made")
 	flags.StringVar(&s.tokenFile, "control-token-file", "", "write the control token to `FILE` when the emulator is ready, for scripts")
+	flags.StringVar(&s.seed, "seed", "", "make what `FILE` says when the emulator is empty at its start; the README has its form")
+	flags.StringVar(&s.record, "record", "", "append a line of JSON for each call to `FILE`, without payloads of secrets and tokens")
 	flags.BoolVar(&s.version, "version", false, "print the version and exit")
 	fail := func(format string, a ...any) (settings, error) {
 		err := fmt.Errorf(format, a...)
@@ -141,6 +160,12 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	s.options.Logger = newLogger(s.level, stdout)
+	record, err := s.open()
+	if err != nil {
+		fmt.Fprintf(stderr, "the emulator cannot start: %v\n", err)
+		return exitFailed
+	}
+	defer func() { _ = record.Close() }()
 	e, err := emulator.Start(s.options)
 	if err != nil {
 		fmt.Fprintf(stderr, "the emulator cannot start: %v\n", err)
@@ -165,6 +190,27 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		s.options.Logger.Info("stopped")
 	}
 	return code
+}
+
+// open reads the seed and opens the record. What it returns is to be closed at the
+// end; a nil file may be.
+func (s *settings) open() (*os.File, error) {
+	if s.seed != "" {
+		seed, err := os.ReadFile(s.seed)
+		if err != nil {
+			return nil, fmt.Errorf("--seed: %w", err)
+		}
+		s.options.Seed = seed
+	}
+	if s.record == "" {
+		return nil, nil
+	}
+	record, err := os.OpenFile(s.record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--record: %w", err)
+	}
+	s.options.Record = record
+	return record, nil
 }
 
 // welcome says where the emulator is and how to use it.

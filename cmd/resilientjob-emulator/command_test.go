@@ -51,15 +51,24 @@ func TestFlags(t *testing.T) {
 		"--listen 0.0.0.0:0":                   {exitFailed, "loopback address only"},
 		"--listen 127.0.0.1:0 --data DIR/file": {exitFailed, "not a directory"},
 		"--listen 127.0.0.1:0 --control-token-file DIR/none/token": {exitFailed, "--control-token-file"},
+		"--listen 127.0.0.1:0 --seed DIR/none":                     {exitFailed, "--seed: open "},
+		"--listen 127.0.0.1:0 --record DIR/none/record":            {exitFailed, "--record: open "},
+		"--listen 127.0.0.1:0 --data DIR/data --seed DIR/bad.json": {exitFailed, "the seed cannot be made: projects.p.buckets[1].bucket: Your previous request"},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte(`{"projects":{"p":{"buckets":[{"bucket":{"name":"twice"}},{"bucket":{"name":"twice"}}]}}}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
 		code := command(t.Context(), strings.Fields(strings.ReplaceAll(args, "DIR", dir)), &stdout, &stderr)
 		if text := stdout.String() + stderr.String(); code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %d\n%s\nwant %d and %q", args, code, text, c.code, c.want)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "data", "records", "*")); err != nil || len(left) != 0 {
+			t.Errorf("%s: a seed that failed left %v, %v", args, left, err)
 		}
 	}
 }

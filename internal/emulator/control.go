@@ -4,230 +4,190 @@
 package emulator
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
-
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/iam"
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 )
 
-// maxControl bounds the body of a control call, in bytes.
-const maxControl = 1 << 20
+// maxControl bounds the body of a control call, in bytes. A seed holds objects.
+const maxControl = 64 << 20
 
-// controlHandler serves what no Google API has: preempting a task, making calls
-// go wrong, asking what was called. Every call needs the control token, as
-// "Authorization: Bearer TOKEN".
-func (e *Emulator) controlHandler() http.Handler {
-	mux := http.NewServeMux()
-	handle := func(pattern string, f func(r *http.Request) (any, error)) {
-		method, path, _ := strings.Cut(pattern, " ")
-		mux.HandleFunc(method+" "+controlPrefix+path, func(w http.ResponseWriter, r *http.Request) {
-			answer, err := f(r)
-			if err != nil {
-				writeError(w, status.Convert(err))
-				return
-			}
-			writeJSON(w, http.StatusOK, answer)
-		})
-	}
-	handle("POST preempt", e.controlPreempt)
-	handle("GET executions", e.controlExecutions)
-	handle("GET calls", e.controlCalls)
-	handle("POST faults", e.controlFault)
-	handle("DELETE faults", func(*http.Request) (any, error) {
-		e.faults.Reset()
-		return struct{}{}, nil
-	})
-	handle("DELETE calls", func(*http.Request) (any, error) {
-		e.faults.Forget()
-		return struct{}{}, nil
-	})
-	handle("POST hide", e.controlHide)
-	handle("POST timing", e.controlTiming)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, status.Newf(codes.NotFound, "The control API has no such method: %s %s", r.Method, r.URL.Path))
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(token), []byte(e.token)) != 1 {
-			writeError(w, status.New(codes.Unauthenticated, "The control API needs the control token that the emulator printed at its start, as the header Authorization: Bearer TOKEN."))
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
+// control is a call of the control API: what no Google API has.
+type control struct {
+	method, path string
+	does         string
+	body         string // an example; empty for none
+	query        string // the parameters, for people
+	f            func(e *Emulator, w *world, r *http.Request) (any, error)
+	whole        bool // about the emulator, not what is in it: needs no world
 }
 
-// read decodes the body strictly; an empty one leaves v as it is.
-func read(r *http.Request, v any) error {
-	decoder := json.NewDecoder(io.LimitReader(r.Body, maxControl))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return status.Errorf(codes.InvalidArgument, "The body is not as this method wants it: %v", err)
+// controls are in the order of their documentation.
+func controls() []control {
+	return []control{
+		{"GET", "", "lists these calls", "", "", nil, true},
+		{"POST", "preempt", "preempts a running task: SIGTERM, ten seconds, SIGKILL, and the next attempt", `{"job": "train", "task": 0}`, "", (*Emulator).controlPreempt, false},
+		{"GET", "executions", "lists the executions that have not ended", "", "job", (*Emulator).controlExecutions, false},
+		{"POST", "faults", "lets calls to come go wrong", `{"method": "*/RunJob", "after": 0, "times": 1, "code": "UNAVAILABLE"}`, "", (*Emulator).controlFault, false},
+		{"DELETE", "faults", "lets no call go wrong any more", "", "", (*Emulator).controlForgetFaults, false},
+		{"POST", "hide", "hides a service account from one view for some looks, as a fresh one is", `{"email": "trainer@my-project.iam.gserviceaccount.com", "view": "policy", "times": 2}`, "", (*Emulator).controlHide, false},
+		{"POST", "timing", "says how long operations and the phases of executions take", `{"operations": "2s", "import": "1s", "provision": "1s", "start": "1s"}`, "", (*Emulator).controlTiming, false},
+		{"GET", "clock", "shows the time of the emulator's clock", "", "", (*Emulator).controlClock, false},
+		{"POST", "fast-forward", "puts the clock ahead, and lets what falls due happen", `{"by": "6h"}`, "", (*Emulator).controlFastForward, false},
+		{"POST", "seed", "makes what a document says", `{"projects": {"my-project": {"buckets": [{"bucket": {"name": "my-checkpoints"}}]}}}`, "", (*Emulator).controlSeed, false},
+		{"POST", "reset", "ends the tasks and forgets everything", "{}", "", (*Emulator).controlReset, true},
+		{"GET", "calls", "lists the calls that the APIs got, the oldest first", "", "method, resource, code, since, after", (*Emulator).controlCalls, false},
+		{"DELETE", "calls", "forgets the calls that are listed", "", "", (*Emulator).controlForgetCalls, false},
+	}
+}
+
+// serveControl serves the control API. Every call needs the control token, as
+// "Authorization: Bearer TOKEN".
+func (e *Emulator) serveControl(rw http.ResponseWriter, r *http.Request) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || subtle.ConstantTimeCompare([]byte(token), []byte(e.options.ControlToken)) != 1 {
+		writeError(rw, status.New(codes.Unauthenticated, "The control API needs the control token that the emulator printed at its start, as the header Authorization: Bearer TOKEN."))
+		return
+	}
+	answer, err := e.control(r)
+	if err != nil {
+		writeError(rw, status.Convert(err))
+		return
+	}
+	writeJSON(rw, http.StatusOK, answer)
+}
+
+func (e *Emulator) control(r *http.Request) (any, error) {
+	path := strings.TrimPrefix(r.URL.Path, controlPrefix)
+	all := controls()
+	at := slices.IndexFunc(all, func(c control) bool { return c.path == path && c.method == r.Method })
+	if at < 0 {
+		return nil, noControl(all, r.Method, path)
+	}
+	c := all[at]
+	if err := c.checkQuery(r); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.f == nil:
+		return listControls(all), nil
+	case c.whole:
+		return c.f(e, nil, r)
+	}
+	w := e.world()
+	if !w.enter() {
+		return nil, errResetting().Err()
+	}
+	defer w.leave()
+	return c.f(e, w, r)
+}
+
+// noControl says what there is instead.
+func noControl(all []control, method, path string) error {
+	var methods, paths []string
+	for _, c := range all {
+		if c.path == path {
+			methods = append(methods, c.method)
+		}
+		if c.path != "" && !slices.Contains(paths, c.path) {
+			paths = append(paths, c.path)
+		}
+	}
+	if methods != nil {
+		return status.Errorf(codes.NotFound, "The control API has no call %s %s%s: send %s.", method, controlPrefix, path, strings.Join(methods, " or "))
+	}
+	return status.Errorf(codes.NotFound, "The control API has no call %q. It has: %s. GET %s says more about them.", path, strings.Join(paths, ", "), controlPrefix)
+}
+
+// checkQuery refuses parameters that the call does not have: a filter that is
+// spelled wrong would let everything through.
+func (c control) checkQuery(r *http.Request) error {
+	for name := range r.URL.Query() {
+		switch {
+		case slices.Contains(strings.Split(c.query, ", "), name):
+		case c.query == "":
+			return status.Errorf(codes.InvalidArgument, "This call has no parameter %q: it has none.", name)
+		default:
+			return status.Errorf(codes.InvalidArgument, "This call has no parameter %q: write %s.", name, or(strings.Split(c.query, ", ")))
+		}
 	}
 	return nil
 }
 
-// controlPreempt preempts the running attempt of a task, of an execution or of
-// the one execution of a job that runs.
-func (e *Emulator) controlPreempt(r *http.Request) (any, error) {
-	var body struct {
-		Execution string `json:"execution"`
-		Job       string `json:"job"`
-		Task      int    `json:"task"`
-	}
-	if err := read(r, &body); err != nil {
-		return nil, err
-	}
-	if (body.Execution == "") == (body.Job == "") {
-		return nil, status.Error(codes.InvalidArgument, "Name either an execution or a job, by its full or its short name.")
-	}
-	if body.Job != "" {
-		switch running := e.run.Running(body.Job); len(running) {
-		case 0:
-			return nil, status.Errorf(codes.FailedPrecondition, "No execution of job %s is running.", body.Job)
-		case 1:
-			body.Execution = running[0]
-		default:
-			return nil, status.Errorf(codes.FailedPrecondition, "Job %s has several running executions, name one of them: %s.", body.Job, strings.Join(running, ", "))
-		}
-	}
-	if err := e.run.Preempt(body.Execution, body.Task); err != nil {
-		return nil, status.Error(codes.FailedPrecondition, err.Error())
-	}
-	return map[string]any{"execution": body.Execution, "task": body.Task}, nil
+// listed is a call as the list shows it.
+type listed struct {
+	Call string          `json:"call"`
+	Does string          `json:"does"`
+	Body json.RawMessage `json:"body,omitempty"`
+	// Query holds the names of the parameters.
+	Query []string `json:"parameters,omitempty"`
 }
 
-// controlExecutions lists the executions that have not ended, of one job with
-// ?job=.
-func (e *Emulator) controlExecutions(r *http.Request) (any, error) {
-	return map[string]any{"running": append([]string{}, e.run.Running(r.URL.Query().Get("job"))...)}, nil
-}
-
-// controlCall is a recorded call in JSON.
-type controlCall struct {
-	Seq       int             `json:"seq"`
-	Time      time.Time       `json:"time"`
-	Method    string          `json:"method"`
-	Resource  string          `json:"resource"`
-	Code      string          `json:"code"`
-	UserAgent string          `json:"userAgent,omitempty"`
-	Request   json.RawMessage `json:"request,omitempty"`
-	Query     string          `json:"query,omitempty"`
-}
-
-// controlCalls lists the recorded calls, of one method or pattern with ?method=.
-func (e *Emulator) controlCalls(r *http.Request) (any, error) {
-	calls := []controlCall{}
-	for _, c := range e.faults.Find(r.URL.Query().Get("method")) {
-		one := controlCall{
-			Seq: c.Seq, Time: c.Time, Method: c.Method, Resource: c.Resource,
-			Code: c.Code.String(), UserAgent: c.UserAgent, Query: c.Query.Encode(),
-		}
-		if c.Request != nil {
-			one.Request, _ = protojson.Marshal(c.Request) // left out when it has no JSON form
-		} else if json.Valid(c.Body) {
-			one.Request = c.Body
+func listControls(all []control) any {
+	calls := make([]listed, 0, len(all))
+	for _, c := range all {
+		one := listed{Call: c.method + " " + controlPrefix + c.path, Does: c.does, Body: json.RawMessage(c.body)}
+		if c.query != "" {
+			one.Query = strings.Split(c.query, ", ")
 		}
 		calls = append(calls, one)
 	}
-	return map[string]any{"calls": calls}, nil
+	return map[string]any{"calls": calls}
 }
 
-// controlFault adds a fault.
-func (e *Emulator) controlFault(r *http.Request) (any, error) {
-	type end struct {
-		Code       codes.Code `json:"code"`
-		Message    string     `json:"message"`
-		NoResponse bool       `json:"noResponse"`
-		Never      bool       `json:"never"`
-		Delay      duration   `json:"delay"`
+// read decodes the body strictly; an empty one leaves v as it is.
+func read(r *http.Request, v any) error {
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxControl))
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "The body cannot be read, or it is longer than %d MiB: %v", maxControl>>20, err)
 	}
-	var body struct {
-		Method    string     `json:"method"`
-		After     int        `json:"after"`
-		Times     int        `json:"times"`
-		Code      codes.Code `json:"code"`
-		Message   string     `json:"message"`
-		Cut       bool       `json:"cut"`
-		Lose      bool       `json:"lose"`
-		Operation *end       `json:"operation"`
+	return decode(raw, v)
+}
+
+// decode reads one JSON value into v, which may be of a type that says by itself
+// what is wrong.
+func decode(raw []byte, v any) error {
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(v)
+	if errors.Is(err, io.EOF) {
+		return nil
 	}
-	if err := read(r, &body); err != nil {
-		return nil, err
-	}
-	f := faults.Fault{Method: body.Method, After: body.After, Times: body.Times, Cut: body.Cut, Lose: body.Lose}
-	if body.Code != codes.OK {
-		f.Status = status.New(body.Code, body.Message)
-	}
-	if o := body.Operation; o != nil {
-		f.Operation = &faults.OperationFault{NoResponse: o.NoResponse, Never: o.Never, Delay: time.Duration(o.Delay)}
-		if o.Code != codes.OK {
-			f.Operation.Status = status.New(o.Code, o.Message)
+	if err == nil {
+		if _, more := decoder.Token(); errors.Is(more, io.EOF) {
+			return nil
 		}
+		return status.Error(codes.InvalidArgument, "The body is more than one JSON value: send one object.")
 	}
-	if f.Status == nil && !f.Cut && !f.Lose && f.Operation == nil {
-		return nil, status.Error(codes.InvalidArgument, "The fault does nothing: give a code, cut, lose or operation.")
+	var ofType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	switch {
+	case errors.As(err, &ofType):
+		text = cmp.Or(ofType.Field, "the body") + " cannot be a JSON " + ofType.Value + "."
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
+		text = "it is no JSON: " + err.Error() + "."
+	case strings.HasPrefix(text, "unknown field"):
+		text += ": the fields are " + and(fieldsOf(v)) + "."
 	}
-	e.faults.Add(f)
-	return struct{}{}, nil
+	return status.Errorf(codes.InvalidArgument, "The body is not as this call wants it: %s", text)
 }
 
-// controlHide hides an account from one view for some looks.
-func (e *Emulator) controlHide(r *http.Request) (any, error) {
-	var body struct {
-		Email string `json:"email"`
-		View  string `json:"view"`
-		Times int    `json:"times"`
-	}
-	if err := read(r, &body); err != nil {
-		return nil, err
-	}
-	views := map[string]iam.Viewer{"read": iam.ReadView, "policy": iam.PolicyView, "run": iam.RunView}
-	view, known := views[body.View]
-	if !known || body.Email == "" || body.Times < 0 {
-		return nil, status.Error(codes.InvalidArgument, `Give an email, a view ("read", "policy" or "run") and how many times it is hidden.`)
-	}
-	e.iam.Hide(body.Email, view, body.Times)
-	return struct{}{}, nil
-}
+// or and and write a list for people.
+func or(words []string) string  { return joined(words, "or") }
+func and(words []string) string { return joined(words, "and") }
 
-// controlTiming says how long operations and the phases of executions take.
-func (e *Emulator) controlTiming(r *http.Request) (any, error) {
-	var body struct {
-		Operations duration `json:"operations"`
-		Import     duration `json:"import"`
-		Provision  duration `json:"provision"`
-		Start      duration `json:"start"`
+func joined(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
 	}
-	if err := read(r, &body); err != nil {
-		return nil, err
-	}
-	e.operations.SetDelay(time.Duration(body.Operations))
-	e.run.SetTiming(run.Timing{Import: time.Duration(body.Import), Provision: time.Duration(body.Provision), Start: time.Duration(body.Start)})
-	return struct{}{}, nil
-}
-
-// duration is text such as "1.5s" in JSON.
-type duration time.Duration
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *duration) UnmarshalJSON(raw []byte) error {
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return fmt.Errorf("a duration is a text such as \"1.5s\": %w", err)
-	}
-	parsed, err := time.ParseDuration(text)
-	*d = duration(parsed)
-	return err
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }

@@ -8,14 +8,20 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/jonboulle/clockwork"
+	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/iam"
@@ -57,29 +63,27 @@ type Options struct {
 	Behaviour run.Behaviour
 	// ControlToken admits to the control API; empty means a random one.
 	ControlToken string
+	// Record gets a line of JSON for each call when it has ended; nil gets none.
+	Record io.Writer
+	// Seed is a document of which the world is made when it is empty at the start;
+	// see Emulator.Seed. An error of it is one of the start.
+	Seed []byte
 }
 
 // Emulator is a running emulator.
 type Emulator struct {
+	options  Options
 	listener net.Listener
 	server   *http.Server
 	served   chan struct{}
-	stop     func() // of what the front started
-	token    string
 	mode     string
-	logger   *slog.Logger
+	store    *store.Store
+	current  atomic.Pointer[world]
 
-	store      *store.Store
-	faults     *faults.Script
-	operations *operations.Service
-	iam        *iam.Service
-	logging    *logging.Service
-	storage    *storage.Service
-	secrets    *secretmanager.Service
-	run        *run.Service
-
-	closing  sync.Once
-	closeErr error
+	resetting sync.Mutex // held by a reset, and by Close
+	closed    bool       // guarded by resetting
+	closing   sync.Once
+	closeErr  error
 }
 
 // Start starts an emulator. When it returns without error, requests are
@@ -94,39 +98,29 @@ func Start(o Options) (*Emulator, error) {
 	if o.ControlToken == "" {
 		o.ControlToken = rand.Text()
 	}
-	e := &Emulator{token: o.ControlToken, logger: o.Logger, served: make(chan struct{})}
-	if err := e.start(o); err != nil {
-		return nil, errors.Join(err, e.closeRooms())
-	}
-	return e, nil
-}
-
-func (e *Emulator) start(o Options) error {
+	e := &Emulator{options: o, served: make(chan struct{})}
 	// The port first: a second emulator must not touch the first one's folder.
 	listener, err := listen(o.Listen)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := e.build(o); err != nil {
-		return errors.Join(err, listener.Close())
+	e.listener = listener
+	if err := e.build(); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
-	handler, stop, err := e.handler()
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	e.listener, e.stop = listener, stop
-	e.server = newServer(handler, o.Logger)
+	e.server = newServer(guard(e), o.Logger)
 	go func() {
 		defer close(e.served)
 		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			o.Logger.Error("the emulator serves no more", "error", err)
 		}
 	}()
-	return nil
+	return e, nil
 }
 
-// build makes the rooms, those that others need first.
-func (e *Emulator) build(o Options) error {
+// build makes the store, what starts tasks, and the first world.
+func (e *Emulator) build() error {
+	o := &e.options
 	var err error
 	if o.Data == "" {
 		e.store = store.Memory()
@@ -134,34 +128,52 @@ func (e *Emulator) build(o Options) error {
 		return err
 	}
 	if o.Launcher == nil {
+		// By the base of the clock: the grace of a task that ends is real time.
 		if o.Launcher, err = runner.NewProcesses(runner.Options{Images: o.Images, Clock: o.Clock, Logger: o.Logger}); err != nil {
-			return err
+			return errors.Join(err, e.store.Close())
 		}
 	}
 	if launcher, ok := o.Launcher.(interface{ Mode() string }); ok {
 		e.mode = launcher.Mode()
 	}
-	tell := &narrator{logger: o.Logger, attempts: map[attemptOf]string{}}
-	e.faults = faults.NewScript(o.Clock)
-	e.faults.Watch(tell.call)
-	e.operations = operations.New(e.store, o.Clock)
-	e.iam = iam.New(e.store, o.Clock)
-	if e.logging, err = logging.New(e.store, o.Clock); err != nil {
-		return err
+	w, err := newWorld(*o, e.store, 0)
+	if err != nil {
+		return errors.Join(err, w.close(), e.store.Close())
 	}
-	if e.storage, err = storage.New(e.store, o.Clock, e.faults, e.iam); err != nil {
-		return err
+	e.current.Store(w)
+	if err := e.seedAtStart(w); err != nil {
+		return errors.Join(err, w.close(), e.store.Close())
 	}
-	e.secrets = secretmanager.New(e.store, o.Clock, e.iam)
-	e.run = run.New(run.Options{
-		Store: e.store, Clock: o.Clock, Operations: e.operations,
-		Accounts: e.iam, Buckets: e.storage, Secrets: e.secrets, Logs: tell.logs(e.logging),
-		Launcher: o.Launcher, Behaviour: o.Behaviour,
-		PreemptAfter: o.PreemptAfter, PreemptEvery: o.PreemptEvery,
-		TaskOutput: o.TaskOutput, Logger: o.Logger,
-	})
 	return nil
 }
+
+// seedAtStart makes the world of the options' document, all of it or nothing.
+func (e *Emulator) seedAtStart(w *world) error {
+	switch {
+	case e.options.Seed == nil:
+		return nil
+	case !e.store.Empty():
+		e.options.Logger.Info("the seed is not used: there is something in the data folder")
+		return nil
+	}
+	made, err := w.seed(context.Background(), e.options.Seed)
+	if err != nil {
+		return errors.Join(fmt.Errorf("the seed cannot be made: %s", status.Convert(err).Message()), e.store.Clear())
+	}
+	e.options.Logger.Info("seeded: " + counted(made))
+	return nil
+}
+
+// counted writes numbers of things for people.
+func counted(made map[string]int) string {
+	var words []string
+	for _, kind := range slices.Sorted(maps.Keys(made)) {
+		words = append(words, fmt.Sprintf("%s: %d", kind, made[kind]))
+	}
+	return strings.Join(words, ", ")
+}
+
+func (e *Emulator) world() *world { return e.current.Load() }
 
 // listen opens the port. Whoever reaches it can start processes, so that it is
 // never one that other machines reach.
@@ -193,64 +205,49 @@ func (e *Emulator) Addr() string { return e.listener.Addr().String() }
 // the port, then the rooms. Calls after the first return what it returned.
 func (e *Emulator) Close() error {
 	e.closing.Do(func() {
-		e.run.Close()
+		e.resetting.Lock()
+		defer e.resetting.Unlock()
+		e.closed = true
+		w := e.world()
+		w.run.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), drain)
 		defer cancel()
 		if e.server.Shutdown(ctx) != nil {
 			_ = e.server.Close() // somebody still polls; the answer is of no use to them
 		}
 		<-e.served
-		e.stop()
-		e.closeErr = e.closeRooms()
+		w.shutDoor(0)
+		e.closeErr = errors.Join(w.close(), e.store.Close())
 	})
 	return e.closeErr
-}
-
-// closeRooms closes what was made so far, in the opposite order.
-func (e *Emulator) closeRooms() error {
-	var errs []error
-	if e.run != nil {
-		e.run.Close()
-	}
-	if e.storage != nil {
-		errs = append(errs, e.storage.Close())
-	}
-	if e.operations != nil {
-		e.operations.Close()
-	}
-	if e.logging != nil {
-		errs = append(errs, e.logging.Close())
-	}
-	if e.store != nil {
-		errs = append(errs, e.store.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // TaskMode is how tasks see their mounts: runner.ModeNamespace,
 // runner.ModeRewrite, or empty with a launcher that starts no processes.
 func (e *Emulator) TaskMode() string { return e.mode }
 
+// The rooms below are those of now: after a Reset there are others.
+
 // Faults is the record of calls and what is to go wrong with them.
-func (e *Emulator) Faults() *faults.Script { return e.faults }
+func (e *Emulator) Faults() *faults.Script { return e.world().faults }
 
 // Run is Cloud Run.
-func (e *Emulator) Run() *run.Service { return e.run }
+func (e *Emulator) Run() *run.Service { return e.world().run }
 
 // Storage is Cloud Storage.
-func (e *Emulator) Storage() *storage.Service { return e.storage }
+func (e *Emulator) Storage() *storage.Service { return e.world().storage }
 
 // IAM is Identity and Access Management.
-func (e *Emulator) IAM() *iam.Service { return e.iam }
+func (e *Emulator) IAM() *iam.Service { return e.world().iam }
 
 // Secrets is Secret Manager.
-func (e *Emulator) Secrets() *secretmanager.Service { return e.secrets }
+func (e *Emulator) Secrets() *secretmanager.Service { return e.world().secrets }
 
 // Logging is Cloud Logging.
-func (e *Emulator) Logging() *logging.Service { return e.logging }
+func (e *Emulator) Logging() *logging.Service { return e.world().logging }
 
 // Operations holds the long-running operations.
-func (e *Emulator) Operations() *operations.Service { return e.operations }
+func (e *Emulator) Operations() *operations.Service { return e.world().operations }
 
 // ControlToken admits to the control API.
-func (e *Emulator) ControlToken() string { return e.token }
+func (e *Emulator) ControlToken() string { return e.options.ControlToken }

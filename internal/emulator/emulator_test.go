@@ -212,17 +212,24 @@ func TestControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for body, want := range map[string]string{
-		`{"job":"train"}`:                  "several running executions",
-		`{"job":"none"}`:                   "No execution of job none",
-		`{}`:                               "either an execution or a job",
-		`{"job":"train","execution":"x"}`:  "either an execution or a job",
-		`{"jobs":"train"}`:                 "unknown field",
-		`{"execution":"none"}`:             "not running",
-		`{"execution":"train-x","task":7}`: "not running",
+	for body, want := range map[string]struct {
+		code int
+		text string
+	}{
+		`{"job":"train"}`:                 {400, "several running executions"},
+		`{"job":"none"}`:                  {400, "No execution of job none"},
+		`{}`:                              {400, "either an execution or a job"},
+		`{"job":"train","execution":"x"}`: {400, "either an execution or a job"},
+		`{"execution":"none"}`:            {404, "There is no execution none. Running are: " + parent + "/jobs/train/executions/train-"},
+		`{"execution":` + quote(name) + `,"task":7}`:   {400, "Task 7 of execution train-"},
+		`{"execution":` + quote(name) + `,"task":"0"}`: {400, "task cannot be a JSON string."},
+		`{"jobs":"train"}`:                             {400, `unknown field \"jobs\": the fields are \"execution\", \"job\" and \"task\".`},
+		`{"job":"train"} {}`:                           {400, "more than one JSON value"},
+		`{"job":"train"`:                               {400, "it is no JSON"},
+		`[]`:                                           {400, "the body cannot be a JSON array."},
 	} {
-		if got := rest(t, e, "POST", "/control/v1/preempt", body, auth...); got.code != http.StatusBadRequest || !strings.Contains(got.text, want) {
-			t.Errorf("preempt %s: %d %s", body, got.code, got.text)
+		if got := rest(t, e, "POST", "/control/v1/preempt", body, auth...); got.code != want.code || !strings.Contains(got.text, want.text) {
+			t.Errorf("preempt %s: %d %s\nwant %d %s", body, got.code, got.text, want.code, want.text)
 		}
 	}
 	attempt.Exit(0)
@@ -266,12 +273,37 @@ func TestControl(t *testing.T) {
 	if got := must(t, e, "GET", "/control/v1/calls", "", auth...); quote(got.at("calls")) != "[]" {
 		t.Errorf("after the record was forgotten: %s", got.text)
 	}
-	for path, body := range map[string]string{
-		"faults": `{"method":"*"}`, "hide": `{"email":"a","view":"all"}`, "timing": `{"operations":5}`,
+	if got := rest(t, e, "POST", "/control/v1/preempt", `{"execution":`+quote(name)+`}`, auth...); got.code != 400 || !strings.Contains(got.text, "is not running: it has ended") {
+		t.Errorf("preempt an execution that has ended: %d %s", got.code, got.text)
+	}
+	for _, c := range [][3]string{
+		{"POST faults", `{"method":"*"}`, "The fault does nothing"},
+		{"POST faults", `{"method":"*/GetJobb","cut":true}`, `No method is called \"*/GetJobb\"`},
+		{"POST faults", `{"code":"BUSY"}`, `\"BUSY\" is no status code: write a name such as`},
+		{"POST faults", `{"cut":true,"after":-1}`, "how many calls pass first"},
+		{"POST faults", `{"cuts":true}`, `\"lose\" and \"operation\" (in it \"code\", \"message\"`},
+		{"POST hide", `{"email":"a","view":"all"}`, `a view (\"read\", \"policy\" or \"run\")`},
+		{"POST timing", `{"operations":5}`, `5 is no length of time: write a text such as \"90s\"`},
+		{"POST fast-forward", `{"by":"2 days"}`, `\"2 days\" is no length of time`},
+		{"POST fast-forward", `{"by":"-1h"}`, "The clock goes ahead only, and by 87600h at most: -1h is not possible"},
+		{"POST fast-forward", `{}`, `{\"by\": \"6h\"}`},
+		{"POST reset", `{"all":true}`, "unknown field"},
+		{"GET calls?methods=x", "", `This call has no parameter \"methods\": write method, resource, code, since or after.`},
+		{"GET calls?method=x", "", `No method is called \"x\"`},
+		{"GET calls?since=yesterday", "", "since=yesterday is no time: write one such as 20"},
+		{"GET calls?after=x", "", "after=x is no number"},
+		{"GET clock?x=1", "", "it has none"},
 	} {
-		if got := rest(t, e, "POST", "/control/v1/"+path, body, auth...); got.code != http.StatusBadRequest {
-			t.Errorf("%s %s: %d %s", path, body, got.code, got.text)
+		method, path, _ := strings.Cut(c[0], " ")
+		if got := rest(t, e, method, "/control/v1/"+path, c[1], auth...); got.code != http.StatusBadRequest || !strings.Contains(got.text, c[2]) {
+			t.Errorf("%s %s: %d %s\nwant %s", c[0], c[1], got.code, got.text, c[2])
 		}
+	}
+	if got := rest(t, e, "GET", "/control/v1/preempt", "", auth...); got.code != 404 || !strings.Contains(got.text, "send POST.") {
+		t.Errorf("another method: %d %s", got.code, got.text)
+	}
+	if got := must(t, e, "GET", "/control/v1/", "", auth...); !strings.Contains(got.text, `"call": "POST /control/v1/fast-forward"`) {
+		t.Errorf("the list of calls: %s", got.text)
 	}
 }
 

@@ -49,35 +49,45 @@ func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	return s
 }
 
-// handler puts the rooms behind the guard. The function stops the gRPC server,
-// when no request is under way any more.
-func (e *Emulator) handler() (http.Handler, func(), error) {
-	server := grpc.NewServer(grpc.ChainUnaryInterceptor(e.recoverPanic, e.faults.UnaryInterceptor()))
-	e.run.Register(server)
-	longrunningpb.RegisterOperationsServer(server, e.operations)
-	adminpb.RegisterIAMServer(server, e.iam)
-	loggingpb.RegisterLoggingServiceV2Server(server, e.logging)
-	secretmanagerpb.RegisterSecretManagerServiceServer(server, e.secrets)
+// ServeHTTP implements http.Handler, behind the guard.
+func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == healthPath:
+		health(w, r)
+	case strings.HasPrefix(r.URL.Path, controlPrefix):
+		e.serveControl(w, r)
+	default:
+		e.world().ServeHTTP(w, r)
+	}
+}
+
+// handler is the way to the APIs. The function stops the gRPC server, when no
+// request is under way any more.
+func (w *world) handler(logger *slog.Logger) (http.Handler, func(), error) {
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(recoverPanic(logger), w.faults.UnaryInterceptor()))
+	w.run.Register(server)
+	longrunningpb.RegisterOperationsServer(server, w.operations)
+	adminpb.RegisterIAMServer(server, w.iam)
+	loggingpb.RegisterLoggingServiceV2Server(server, w.logging)
+	secretmanagerpb.RegisterSecretManagerServiceServer(server, w.secrets)
+	w.methods = storage.Methods()
+	for service, info := range server.GetServiceInfo() {
+		for _, m := range info.Methods {
+			w.methods = append(w.methods, service+"/"+m.Name)
+		}
+	}
 	front, err := newRESTFront(server)
 	if err != nil {
 		return nil, nil, err
 	}
-	control := e.controlHandler()
-	route := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == healthPath:
-			health(w, r)
-		case strings.HasPrefix(r.URL.Path, controlPrefix):
-			control.ServeHTTP(w, r)
-		case isGRPC(r):
-			front.ServeHTTP(w, r)
-		case storage.Owns(r):
-			e.storage.ServeHTTP(w, r)
-		default:
-			front.ServeHTTP(w, r)
+	route := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !isGRPC(r) && storage.Owns(r) {
+			w.storage.ServeHTTP(rw, r)
+			return
 		}
+		front.ServeHTTP(rw, r)
 	})
-	return guard(e.faults.Middleware(route)), server.Stop, nil
+	return w.faults.Middleware(route), server.Stop, nil
 }
 
 func health(w http.ResponseWriter, r *http.Request) {
@@ -91,12 +101,14 @@ func health(w http.ResponseWriter, r *http.Request) {
 
 // recoverPanic keeps the emulator alive through a defect of a room. The client
 // is told no more than the real service would tell.
-func (e *Emulator) recoverPanic(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			e.logger.Error("the emulator failed; this is a defect of it", "method", info.FullMethod, "panic", r, "stack", string(debug.Stack()))
-			err = status.Error(codes.Internal, "Internal error encountered.")
-		}
-	}()
-	return next(ctx, req)
+func recoverPanic(logger *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				logger.Error("the emulator failed; this is a defect of it", "method", info.FullMethod, "panic", r, "stack", string(debug.Stack()))
+				err = status.Error(codes.Internal, "Internal error encountered.")
+			}
+		}()
+		return next(ctx, req)
+	}
 }

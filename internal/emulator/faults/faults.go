@@ -137,6 +137,21 @@ func NewScript(clock clockwork.Clock) *Script {
 	return &Script{clock: clock}
 }
 
+// StartAt makes the next call the one after the n-th: for a script that takes over
+// from another.
+func (s *Script) StartAt(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq = n
+}
+
+// Last is the number of the newest call.
+func (s *Script) Last() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seq
+}
+
 // Add adds a fault behind those that are there.
 func (s *Script) Add(f Fault) *Handle {
 	h := &Handle{script: s, fault: f}
@@ -170,7 +185,7 @@ func (s *Script) Find(method string) []Call {
 	defer s.mu.Unlock()
 	var found []Call
 	for _, c := range s.calls {
-		if matches(method, c.Method) {
+		if Matches(method, c.Method) {
 			found = append(found, c)
 		}
 	}
@@ -180,7 +195,8 @@ func (s *Script) Find(method string) []Call {
 // Count returns how many calls of a method were recorded.
 func (s *Script) Count(method string) int { return len(s.Find(method)) }
 
-func matches(pattern, method string) bool {
+// Matches reports whether a pattern, as in Fault.Method, matches a method.
+func Matches(pattern, method string) bool {
 	if pattern == "" {
 		return true
 	}
@@ -205,6 +221,9 @@ func matches(pattern, method string) bool {
 // The error is ErrCut, or a status error to answer with; then the call must have
 // no effect, and its end is recorded already.
 func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes.Code), error) {
+	if ctx.Value(quietKey{}) != nil {
+		return ctx, func(codes.Code) {}, nil
+	}
 	if c.Request != nil {
 		c.Request = proto.Clone(c.Request)
 	}
@@ -218,7 +237,7 @@ func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes
 	var struck []Fault
 	for _, h := range s.faults {
 		f := h.fault
-		if !matches(f.Method, c.Method) || f.Match != nil && !f.Match(c) {
+		if !Matches(f.Method, c.Method) || f.Match != nil && !f.Match(c) {
 			continue
 		}
 		h.seen++
@@ -254,6 +273,14 @@ func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes
 		}
 	}
 	return ctx, end, nil
+}
+
+type quietKey struct{}
+
+// Quiet marks calls that are the emulator's own: they are not recorded, and no
+// fault strikes them.
+func Quiet(ctx context.Context) context.Context {
+	return context.WithValue(ctx, quietKey{}, true)
 }
 
 // Watch calls f with each call when it ends, without any lock held. Reset leaves

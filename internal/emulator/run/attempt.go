@@ -98,6 +98,12 @@ func (s *Service) startAttempt(x *driven, e *runpb.Execution, index int) error {
 
 // runAttempt runs one attempt to its end.
 func (s *Service) runAttempt(x *driven, a *attempt, template *runpb.TaskTemplate, count int) runner.Result {
+	if x.script != nil {
+		process := s.launchScripted(x.script, a, template.GetTimeout().AsDuration())
+		s.launched(x, a, process)
+		<-process.Done()
+		return process.Result()
+	}
 	if s.pullFails(x, a) {
 		return runner.Result{Reason: runner.NotStarted, Message: imageNotFound(x.images[0]).Message()}
 	}
@@ -113,18 +119,15 @@ func (s *Service) runAttempt(x *driven, a *attempt, template *runpb.TaskTemplate
 	if err != nil {
 		return runner.Result{Reason: runner.NotStarted, Message: err.Error()}
 	}
-	s.launched(x, a, process)
 	if every := s.preemptionDue(a); every > 0 {
-		timer := s.o.Clock.NewTimer(every)
-		defer timer.Stop()
-		select {
-		case <-process.Done():
-		case <-timer.Chan():
+		timer := s.o.Clock.AfterFunc(every, func() {
 			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.preempt(a)
-			s.mu.Unlock()
-		}
+		})
+		defer timer.Stop()
 	}
+	s.launched(x, a, process)
 	<-process.Done()
 	return process.Result()
 }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -62,7 +64,7 @@ func (s *Service) Interrupt(execution string, task int, how Interruption) error 
 	}
 	a := x.active[task]
 	if a == nil {
-		return fmt.Errorf("task %d of execution %s is not running", task, x.name.execution)
+		return failure(codes.FailedPrecondition, "Task %d of execution %s is not running.", task, x.name.execution)
 	}
 	if how == Preemption {
 		s.preempt(a)
@@ -73,6 +75,8 @@ func (s *Service) Interrupt(execution string, task int, how Interruption) error 
 	return nil
 }
 
+// findRunning finds an execution that has not ended. The error is a status:
+// NOT_FOUND when there never was one of the name.
 func (s *Service) findRunning(execution string) (*driven, error) {
 	if x := s.running[execution]; x != nil {
 		return x, nil
@@ -83,14 +87,22 @@ func (s *Service) findRunning(execution string) (*driven, error) {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("execution %s runs more than once: give its full name", execution)
+			return nil, failure(codes.FailedPrecondition, "Execution %s runs more than once: give its full name.", execution)
 		}
 		found = x
 	}
-	if found == nil {
-		return nil, fmt.Errorf("execution %s is not running", execution)
+	if found != nil {
+		return found, nil
 	}
-	return found, nil
+	for _, key := range s.o.Store.Keys(executionKey) {
+		if full := strings.TrimPrefix(key, executionKey); full == execution || shortName(full) == execution {
+			return nil, failure(codes.FailedPrecondition, "Execution %s is not running: it has ended.", execution)
+		}
+	}
+	if len(s.running) == 0 {
+		return nil, failure(codes.NotFound, "There is no execution %s, and none is running.", execution)
+	}
+	return nil, failure(codes.NotFound, "There is no execution %s. Running are: %s.", execution, strings.Join(sortedKeys(s.running), ", "))
 }
 
 // Running returns the full names of the executions that have not ended, of one
@@ -106,6 +118,32 @@ func (s *Service) Running(job string) []string {
 		}
 	}
 	return names
+}
+
+// Steady reports whether nothing is under way that only takes real time: every
+// execution waits for a phase to be over, or has tasks whose programs run.
+func (s *Service) Steady() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Clock.Now()
+	for _, x := range s.running {
+		if !x.steady(now) {
+			return s.closed
+		}
+	}
+	return true
+}
+
+func (x *driven) steady(now time.Time) bool {
+	if !x.scheduled && !x.waits.After(now) {
+		return false
+	}
+	for _, a := range x.active {
+		if a.process == nil || a.asked != noEnd || !a.process.Steady() {
+			return false
+		}
+	}
+	return true
 }
 
 // Await waits until the execution, given by its full name, is as ok wants it. ok

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/run/apiv2/runpb"
+	"github.com/jonboulle/clockwork"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -30,6 +31,7 @@ const (
 type driven struct {
 	name    executionName
 	op      *operations.Operation // of the run; nil when a token started it
+	script  *Script               // nil: its tasks are real
 	images  []string              // of the containers, as the job names them
 	timeout time.Duration         // of one attempt
 
@@ -38,11 +40,13 @@ type driven struct {
 	retried map[int]bool
 	failure *taskEnd // the first task that failed for good
 
-	started  bool // a container has started
-	stopping stopCause
-	stopped  chan struct{} // closed with stopping
-	ended    bool
-	gone     *runpb.Execution // the record, once the store has it no more: nothing more is written
+	waits     time.Time // when the phase ends that it is in; zero between two
+	scheduled bool      // the phases are over: it is all about tasks
+	started   bool      // a container has started
+	stopping  stopCause
+	stopped   chan struct{} // closed with stopping
+	ended     bool
+	gone      *runpb.Execution // the record, once the store has it no more: nothing more is written
 
 	atStart func(*status.Status) // once: with nil at the start, or with the failure before it
 	atEnd   []func(e *runpb.Execution, end *status.Status)
@@ -96,25 +100,41 @@ func (s *Service) pause(x *driven, last func(Timing) time.Duration) bool {
 	began := s.o.Clock.Now()
 	for {
 		s.mu.Lock()
-		left, retimed := last(s.timing), s.retimed
+		timer, over := s.phaseTimer(x, began, last(s.timing))
+		retimed := s.retimed
 		s.mu.Unlock()
-		if left >= 0 {
-			if left -= s.o.Clock.Since(began); left <= 0 {
-				return true
-			}
+		if over {
+			return true
 		}
-		if over, again := s.pauseFor(x, left, retimed); !again {
+		if over, again := x.pause(timer, retimed); !again {
 			return over
 		}
 	}
 }
 
-// pauseFor waits for the time to be over, for the execution to be stopped, or for
-// another timing, which calls for another look. A negative time is for ever.
-func (s *Service) pauseFor(x *driven, left time.Duration, retimed <-chan struct{}) (over, again bool) {
+// phaseTimer is that of a phase that began at a time, unless that is over; nil for
+// one that lasts for ever, as a negative duration says.
+func (s *Service) phaseTimer(x *driven, began time.Time, last time.Duration) (timer clockwork.Timer, over bool) {
+	if last < 0 {
+		x.waits = began.Add(forEver)
+		return nil, false
+	}
+	x.waits = began.Add(last)
+	left := s.o.Clock.Until(x.waits)
+	if left <= 0 {
+		return nil, true
+	}
+	return s.o.Clock.NewTimer(left), false
+}
+
+// forEver is longer than any emulator lives.
+const forEver = 100 * 365 * 24 * time.Hour
+
+// pause waits for the timer, for the execution to be stopped, or for another
+// timing, which calls for another look.
+func (x *driven) pause(timer clockwork.Timer, retimed <-chan struct{}) (over, again bool) {
 	var due <-chan time.Time
-	if left >= 0 {
-		timer := s.o.Clock.NewTimer(left)
+	if timer != nil {
 		defer timer.Stop()
 		due = timer.Chan()
 	}
@@ -140,6 +160,7 @@ func (s *Service) step(x *driven, change func(*driven, *runpb.Execution)) bool {
 		s.abandon(x)
 		return false
 	}
+	x.waits = time.Time{}
 	change(x, e)
 	return !x.ended
 }
@@ -242,6 +263,7 @@ func conditionTime(e *runpb.Execution, kind string) time.Time {
 // schedule starts attempts as far as parallelism allows, and ends the execution
 // when nothing is left to do.
 func (s *Service) schedule(x *driven, e *runpb.Execution) {
+	x.scheduled = true
 	for len(x.queue) > 0 && len(x.active) < int(e.GetParallelism()) {
 		i := x.queue[0]
 		x.queue = x.queue[1:]

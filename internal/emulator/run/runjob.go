@@ -54,7 +54,8 @@ func (s *Service) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*longru
 		e := s.executionOf(n, job, n.execution(n.job+"-"+randomSuffix()), req.GetOverrides())
 		return s.validated(ctx, n.location, e)
 	}
-	name, err := s.newExecutionName(n)
+	script := scriptOf(ctx)
+	name, err := s.scriptedName(n, script)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (s *Service) RunJob(ctx context.Context, req *runpb.RunJobRequest) (*longru
 	if err != nil {
 		return nil, err
 	}
-	x.op = op
+	x.op, x.script = op, script
 	x.atEnd = append(x.atEnd, func(e *runpb.Execution, end *status.Status) { s.finish(op, e, end) })
 	s.begin(x)
 	return answer, nil

@@ -41,6 +41,7 @@ func (s *Service) prepare(x *driven, a *attempt, t *runpb.TaskTemplate, count in
 		Args:       c.GetArgs(),
 		WorkingDir: c.GetWorkingDir(),
 		Timeout:    t.GetTimeout().AsDuration(),
+		Clock:      s.o.Clock,
 	}
 	for _, e := range c.GetEnv() {
 		value := e.GetValue()

@@ -5,6 +5,7 @@ package runner
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -35,8 +36,11 @@ type attempt struct {
 	name           string
 	timeout, grace time.Duration
 	clock          clockwork.Clock
+	timeoutClock   clockwork.Clock
 	logger         *slog.Logger
 	stop           chan Reason // holds the first request that run has not seen
+	running        atomic.Bool // the program runs, its timeout counts
+	asked          atomic.Bool // there was a request
 	done           chan struct{}
 	result         Result // written before done is closed
 }
@@ -45,9 +49,19 @@ func (a *attempt) Preempt() { a.request(Preempted) }
 func (a *attempt) Cancel()  { a.request(Cancelled) }
 
 func (a *attempt) request(r Reason) {
+	a.asked.Store(true)
 	select {
 	case a.stop <- r:
 	default: // an earlier request waits already, and the first one counts
+	}
+}
+
+func (a *attempt) Steady() bool {
+	select {
+	case <-a.done:
+		return false
+	default:
+		return a.running.Load() && !a.asked.Load()
 	}
 }
 
@@ -66,25 +80,21 @@ func (a *attempt) Result() Result {
 func (a *attempt) run(p process) {
 	defer close(a.done)
 	reason := Exited
-	var timeout, grace <-chan time.Time
+	var grace <-chan time.Time
 	var timers []clockwork.Timer
 	defer func() {
 		for _, t := range timers {
 			t.Stop()
 		}
 	}()
-	after := func(d time.Duration) <-chan time.Time {
-		t := a.clock.NewTimer(d)
-		timers = append(timers, t)
-		return t.Chan()
-	}
 	terminate := func(r Reason) {
 		if reason != Exited || p.over() {
 			return
 		}
 		reason = r
 		a.logger.Debug("SIGTERM to task", "task", a.name, "reason", r.String(), "grace", a.grace)
-		grace = after(a.grace)
+		t := a.clock.NewTimer(a.grace)
+		timers, grace = append(timers, t), t.Chan()
 		p.terminate()
 	}
 	started := p.started()
@@ -93,12 +103,11 @@ func (a *attempt) run(p process) {
 		case <-started:
 			started = nil
 			if a.timeout > 0 {
-				timeout = after(a.timeout)
+				timers = append(timers, a.timeoutClock.AfterFunc(a.timeout, func() { a.request(TimedOut) }))
 			}
+			a.running.Store(true)
 		case r := <-a.stop:
 			terminate(r)
-		case <-timeout:
-			terminate(TimedOut)
 		case <-grace:
 			a.logger.Debug("SIGKILL to task", "task", a.name)
 			p.kill()

@@ -132,8 +132,11 @@ func (p *Processes) Launch(t Task, output func(stream, line string)) (Attempt, e
 		return nil, fmt.Errorf("the task's process cannot be started: %w", err)
 	}
 	a := &attempt{
-		name: t.Name, timeout: t.Timeout, grace: p.grace, clock: p.clock, logger: p.logger,
+		name: t.Name, timeout: t.Timeout, grace: p.grace, clock: p.clock, timeoutClock: t.Clock, logger: p.logger,
 		stop: make(chan Reason, 1), done: make(chan struct{}),
+	}
+	if a.timeoutClock == nil {
+		a.timeoutClock = p.clock
 	}
 	go a.run(proc)
 	return a, nil

@@ -6,6 +6,8 @@ package runner
 import (
 	"fmt"
 	"time"
+
+	"github.com/jonboulle/clockwork"
 )
 
 // Mount is a volume of a task: a folder of the host that the task sees at an absolute path.
@@ -35,6 +37,8 @@ type Task struct {
 	Mounts []Mount
 	// Timeout counts from the start of the task's process; zero means none.
 	Timeout time.Duration
+	// Clock measures Timeout; nil means the launcher's. The grace is always by the launcher's.
+	Clock clockwork.Clock
 }
 
 // Reason says why an attempt ended.
@@ -92,6 +96,9 @@ type Attempt interface {
 	Preempt()
 	// Cancel is the same with the reason Cancelled.
 	Cancel()
+	// Steady tells whether the task's program runs and nothing was asked of it: whatever happens next is its own doing, or
+	// a matter of time.
+	Steady() bool
 	// Done is closed when the task and everything it started are gone and all output was delivered.
 	Done() <-chan struct{}
 	// Result is valid after Done.

@@ -221,6 +221,13 @@ func (a *ScriptedAttempt) stop(r Reason) {
 	}
 }
 
+// Steady implements Attempt.
+func (a *ScriptedAttempt) Steady() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.stopped && !a.ended
+}
+
 // Done implements Attempt.
 func (a *ScriptedAttempt) Done() <-chan struct{} { return a.done }
 

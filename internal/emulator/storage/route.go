@@ -88,6 +88,16 @@ var routes = []route{
 	{prefixAPI, "GET", "b/{bucket}/managedFolders/{folder}/iam/testPermissions", "storage.managedFolders.testIamPermissions", "", (*call).testManagedPermissions, false},
 }
 
+// Methods are the names of the methods that are served, as the record of calls
+// has them.
+func Methods() []string {
+	methods := []string{methodChunk}
+	for _, rt := range routes {
+		methods = append(methods, rt.id)
+	}
+	return methods
+}
+
 // xmlPath takes a read of the XML API apart: GET /BUCKET/OBJECT.
 func xmlPath(r *http.Request) (bucket, object string, ok bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -144,6 +144,11 @@ func (b *bucket) seen(r *objectRecord, fi fs.FileInfo) error {
 // the host says.
 func (b *bucket) fileTime(written time.Time) time.Time {
 	age := max(time.Since(written), 0)
+	if jumping, ok := b.s.clock.(interface {
+		Ago(age time.Duration) time.Time
+	}); ok {
+		return jumping.Ago(age).UTC()
+	}
 	return b.s.clock.Now().Add(-age).UTC()
 }
 

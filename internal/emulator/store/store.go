@@ -24,7 +24,7 @@ type Store struct {
 	mu      sync.RWMutex
 	records map[string][]byte
 	keys    []string // of the records, sorted
-	dir     *folder // nil: memory only
+	dir     *folder  // nil: memory only
 
 	tempOnce sync.Once
 	temp     string // what Root answers for a store in memory
