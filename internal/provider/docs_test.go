@@ -35,7 +35,12 @@ type codeBlock struct {
 	language, text string
 }
 
-func (b codeBlock) String() string { return fmt.Sprintf("%s#%d", b.file, b.number) }
+func (b codeBlock) String() string {
+	if b.language == "terraform" || b.language == "hcl" {
+		return fmt.Sprintf("%s#%d", b.file, b.number)
+	}
+	return fmt.Sprintf("%s#%s-%d", b.file, b.language, b.number)
+}
 
 // notOurs are folders that hold no file of the project's own.
 var notOurs = []string{".git", "bin", "dist", "node_modules", ".quickstart", ".terraform", "__pycache__"}
