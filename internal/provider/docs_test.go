@@ -259,6 +259,11 @@ func TestDocsPages(t *testing.T) {
 	if pages < 20 || pages > 900 {
 		t.Errorf("%d pages", pages)
 	}
+	for _, name := range projectFiles(t, "") {
+		if strings.HasPrefix(name, "docs/") && !strings.HasSuffix(name, ".md") {
+			t.Errorf("%s is no page", name)
+		}
+	}
 }
 
 func slugOf(title string) string {
