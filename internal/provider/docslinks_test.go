@@ -170,6 +170,47 @@ func TestDocsGuidesAreOnTheFirstPage(t *testing.T) {
 	}
 }
 
+var ourFile = regexp.MustCompile(`^(?:(?:internal|examples|templates|cmd|tools|docs|\.github)/[A-Za-z0-9_.*/-]+|[A-Za-z0-9_*/-]+\.(?:go|sh|yml|md\.tmpl))$`)
+
+// The files and folders that pages for those who carry on name are there.
+func TestDocsNameFilesThatExist(t *testing.T) {
+	t.Parallel()
+	files := projectFiles(t, "")
+	seen := 0
+	for name, d := range documents(t) {
+		if d.page() || strings.Contains(name, "changes/") {
+			continue
+		}
+		for _, span := range d.spans {
+			if !ourFile.MatchString(span) || strings.Contains(span, "NAME") {
+				continue
+			}
+			seen++
+			if !slices.ContainsFunc(files, func(file string) bool { return isNamed(file, strings.TrimSuffix(span, "/")) }) {
+				t.Errorf("%s: there is no %s", name, span)
+			}
+		}
+	}
+	if seen < 40 {
+		t.Errorf("only %d files are named", seen)
+	}
+}
+
+// isNamed reports whether a name, which may begin below the project's root and may
+// be that of a folder, is one of the file's.
+func isNamed(file, name string) bool {
+	parts, want := strings.Split(file, "/"), strings.Split(name, "/")
+	for i := range parts {
+		if i+len(want) > len(parts) {
+			return false
+		}
+		if ok, err := path.Match(name, strings.Join(parts[i:i+len(want)], "/")); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // A checker that lets everything pass would find no fault.
 func TestDocsLinksAreChecked(t *testing.T) {
 	t.Parallel()
