@@ -400,6 +400,9 @@ func (s seeding) job(at, project string, j seedJob) error {
 // error is a job that is not ready, which a document may want.
 func (s seeding) await(at, operation string) error {
 	for {
+		if err := s.w.settle(s.ctx); err != nil {
+			return err
+		}
 		if op, err := s.call(at, "GET", "/v2/"+operation, "", nil); err != nil || op.Done {
 			return err
 		}

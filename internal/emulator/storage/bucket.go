@@ -90,6 +90,9 @@ func (s *Service) loadRecord(key string, into any) error {
 	raw, _ := s.store.Get(key)
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
+	// The format of a folder says which fields there are: one that nobody knows
+	// would be lost with the next write.
+	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
 		return fmt.Errorf("record %s: %w", key, err)
 	}

@@ -26,6 +26,14 @@ func (b *bucket) loadGhosts() error {
 		}
 		b.ghosts[g.Name] = g.Inode
 		b.ghostNames.add(g.Name)
+		// Nobody made it anew while there was no emulator; the folder may have been copied.
+		if live, ok := livePath(g.Name); ok {
+			if fi, err := b.dir.Lstat(live); err == nil && fi.IsDir() && inode(fi) != g.Inode {
+				if err := b.mark(g.Name, fi); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -50,6 +50,8 @@ type objectRecord struct {
 	// racy: the file was so young when it was read that a later write might
 	// not show in its time.
 	racy bool
+	// loaded: the file has not been looked at since the start.
+	loaded bool
 }
 
 // onDisk reports whether a task that removes the file removes the object.
@@ -152,10 +154,21 @@ func (b *bucket) loadObjects() error {
 		if err := b.s.loadRecord(key, r); err != nil {
 			return err
 		}
+		r.loaded = true
 		b.objects.add(r)
 		b.s.ticks.seen(r.Generation)
 	}
-	return b.loadGhosts()
+	if err := b.loadGhosts(); err != nil {
+		return err
+	}
+	// What cannot be looked at now is the error of the call that is about it.
+	_ = b.syncAll()
+	for _, name := range b.objects.names {
+		if r := b.objects.live(name); r != nil {
+			r.loaded = false
+		}
+	}
+	return nil
 }
 
 // retains reports whether what is overwritten or deleted is kept.

@@ -112,9 +112,16 @@ func (b *bucket) read(name string, was *objectRecord, state fileState, fi fs.Fil
 		}
 	}
 	sum.into(r)
-	if was != nil && was.racy && was.File != nil && *was.File == state && was.CRC32C == r.CRC32C && was.Size == r.Size {
-		was.racy = r.racy
-		return nil
+	if was != nil && was.File != nil && was.CRC32C == r.CRC32C && was.Size == r.Size && was.File.Link == state.Link {
+		if was.racy && *was.File == state {
+			was.racy = r.racy
+			return nil
+		}
+		// The folder was copied or unpacked: other inodes and times, the same objects.
+		if was.loaded {
+			was.racy, was.File = r.racy, &state
+			return b.saveObject(was)
+		}
 	}
 	if kind := mime.TypeByExtension(path.Ext(name)); kind != "" && state.Link == "" {
 		r.Meta["contentType"] = kind // gcsfuse tells by the extension as well
