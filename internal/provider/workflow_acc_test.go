@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 )
@@ -109,23 +110,10 @@ func TestAccWorkflow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tools := os.Getenv("PATH")
-	if other := os.Getenv("TF_ACC_TERRAFORM_PATH"); other != "" { // under the name that the workflow calls
-		found, err := exec.LookPath(other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(found, filepath.Join(root, "terraform")); err != nil {
-			t.Fatal(err)
-		}
-		tools = root + ":" + tools
-	}
 	release := workflowRelease(t)
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, "TF_") || strings.HasPrefix(kv, "RESILIENTJOB_") || strings.HasPrefix(kv, "GOOGLE_")
-	})
-	env = append(env, "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+workflowMirror(t, root), "EMULATOR_VERSION="+workflowVersion,
-		"RESILIENTJOB_EMULATOR_HOST="+freeAddress(t), "GITHUB_WORKSPACE="+workspace, "GITHUB_PATH="+path, "RUNNER_TEMP="+temp)
+	env := append(workflowEnvironment(t, root), "EMULATOR_VERSION="+workflowVersion, "RESILIENTJOB_EMULATOR_HOST="+freeAddress(t),
+		"GITHUB_WORKSPACE="+workspace, "GITHUB_PATH="+path, "RUNNER_TEMP="+temp)
+	tools := workflowTools(t, root)
 	run := func(step workflowStep) (string, error) {
 		script := strings.ReplaceAll(step.run, "https://github.com/resilientjob/terraform-provider-resilientjob/releases/download", release.URL)
 		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script) // as GitHub does
@@ -170,6 +158,74 @@ func TestAccWorkflow(t *testing.T) {
 	}
 	if len(ran) < 6 {
 		t.Errorf("only these steps were run: %v", ran)
+	}
+}
+
+// The test in Go that the guide shows finds that a job survives, and fails when
+// the job may not be tried again.
+func TestAccRehearsalInGo(t *testing.T) {
+	t.Parallel()
+	e := moduleEmulator(t)
+	tf := modules(t, e, "modules/resilient-gpu-job")
+	root := t.TempDir()
+	token := filepath.Join(root, "token")
+	if err := os.WriteFile(token, []byte(e.ControlToken()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(workflowEnvironment(t, root), "PATH="+workflowTools(t, root), "RESILIENTJOB_EMULATOR_HOST="+e.Addr(), "CONTROL_TOKEN_FILE="+token, "MODULE="+tf.Dir)
+	program := filepath.Join(root, "rehearsal.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../../examples/ci")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := func() (string, error) {
+		cmd := exec.CommandContext(t.Context(), program, "-test.v")
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(); err != nil || !strings.Contains(out, "--- PASS: TestJobSurvivesInterruption") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	main := readExample(t, filepath.Join(tf.Dir, "main.tf"))
+	tf.WriteFile("main.tf", strings.Replace(main, "max_retries  = local.retries", "max_retries  = 0", 1))
+	if out, err := run(); err == nil || !strings.Contains(out, "--- FAIL: TestJobSurvivesInterruption") {
+		t.Fatalf("without retries: %v\n%s", err, out)
+	}
+	nothingLeft(t, e, "rehearsal")
+}
+
+// The calls of the control API that the guide shows do what it says.
+func TestAccControlScript(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("NOT TESTED: curl is not here")
+	}
+	e := acctest.Emulator(t)
+	callEmulator(t, e, "POST", "/storage/v1/b?project=earlier", `{"name": "from-an-earlier-test"}`)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(e.ControlToken()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now()
+	script := exec.CommandContext(t.Context(), "bash", filepath.Join(examples, "ci/control.sh"))
+	script.Env = append(os.Environ(), "RESILIENTJOB_EMULATOR_HOST="+e.Addr(), "CONTROL_TOKEN_FILE="+token)
+	if out, err := script.CombinedOutput(); err != nil || !strings.Contains(string(out), `"calls"`) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if code, _ := tryEmulator(t, e, "GET", "/storage/v1/b/from-an-earlier-test", ""); code != http.StatusNotFound {
+		t.Errorf("after the reset a bucket is still there: %d", code)
+	}
+	callEmulator(t, e, "GET", "/storage/v1/b/ml-platform-datasets/o/2026-11-01%2Fimages.csv", "")
+	callEmulator(t, e, "GET", "/v1/projects/ml-platform/secrets/wandb-key/versions/1", "")
+	if now := e.Now(); now.Before(before.Add(6 * time.Hour)) {
+		t.Errorf("six hours did not pass: it is %s", now)
+	}
+	for _, want := range []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusOK} {
+		code, answer := tryEmulator(t, e, "POST", "/v2/projects/ml-platform/locations/us-central1/jobs?jobId=train", `{"template": {"template": {"containers": [{"image": "us-docker.pkg.dev/p/r/i:1"}]}}}`)
+		if code != want {
+			t.Errorf("a job is made with %d, want %d: %s", code, want, answer)
+		}
 	}
 }
 
@@ -254,6 +310,34 @@ func workflowMirror(t *testing.T, root string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// workflowEnvironment is that of a machine of CI, where terraform init finds this
+// build.
+func workflowEnvironment(t *testing.T, root string) []string {
+	t.Helper()
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "TF_") || strings.HasPrefix(kv, "RESILIENTJOB_") || strings.HasPrefix(kv, "GOOGLE_")
+	})
+	return append(env, "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+workflowMirror(t, root))
+}
+
+// workflowTools is a PATH in which the command line that is tested is called
+// terraform.
+func workflowTools(t *testing.T, root string) string {
+	t.Helper()
+	other := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	if other == "" {
+		return os.Getenv("PATH")
+	}
+	found, err := exec.LookPath(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(found, filepath.Join(root, "terraform")); err != nil {
+		t.Fatal(err)
+	}
+	return root + ":" + os.Getenv("PATH")
 }
 
 // freeAddress returns an address that nobody listens on.
