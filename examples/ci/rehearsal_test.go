@@ -50,8 +50,10 @@ output "state" {
 // A job that is interrupted in the middle finishes, and was run once.
 func TestJobSurvivesInterruption(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("RESILIENTJOB_EMULATOR_HOST") == "" {
-		t.Skip("RESILIENTJOB_EMULATOR_HOST is not set: no emulator to test with")
+	for _, name := range []string{"RESILIENTJOB_EMULATOR_HOST", "CONTROL_TOKEN_FILE", "MODULE"} {
+		if os.Getenv(name) == "" {
+			t.Skipf("%s is not set: nothing to test, or nothing to test it with", name)
+		}
 	}
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "main.tf"), fmt.Appendf(nil, configuration, os.Getenv("MODULE")), 0o600); err != nil {
