@@ -33,16 +33,23 @@ type Run struct {
 	err      error
 }
 
+// Environment returns the variables of a command, NAME=value: for a script that
+// starts terraform itself.
+func (tf *Terraform) Environment() []string {
+	env := slices.Clone(tf.env)
+	if tf.served != nil {
+		env = append(env, tf.served.variable())
+	}
+	return env
+}
+
 // Start starts a command. The test must Wait for it.
 func (tf *Terraform) Start(args ...string) *Run {
 	tf.t.Helper()
 	r := &Run{tf: tf, args: args, done: make(chan struct{})}
 	r.out.changed = make(chan struct{})
 	r.cmd = exec.Command(tf.path, args...)
-	r.cmd.Dir, r.cmd.Env = tf.Dir, tf.env
-	if tf.served != nil {
-		r.cmd.Env = append(slices.Clone(tf.env), tf.served.variable())
-	}
+	r.cmd.Dir, r.cmd.Env = tf.Dir, tf.Environment()
 	r.cmd.Stdout, r.cmd.Stderr = stdoutOf{r}, &r.out
 	ownGroup(r.cmd)
 	if err := r.cmd.Start(); err != nil {
