@@ -117,6 +117,10 @@ func (h *Handle) Remove() {
 // full, the older half goes.
 const keepCalls = 20_000
 
+// keepBytes bounds the bodies in it: a policy with a thousand members is sent
+// with each change of it. Of older calls all but the body stays.
+const keepBytes = 32 << 20
+
 // Script holds the faults to come and the record of calls. It is safe for
 // concurrent use.
 type Script struct {
@@ -125,6 +129,8 @@ type Script struct {
 	mu       sync.Mutex
 	faults   []*Handle
 	calls    []Call
+	bytes    int // of the bodies in calls
+	bare     int // so many of calls, from the oldest on, have no body any more
 	watchers []func(Call)
 	seq      int
 }
@@ -172,7 +178,25 @@ func (s *Script) Reset() {
 func (s *Script) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = nil
+	s.calls, s.bytes, s.bare = nil, 0, 0
+}
+
+// keep adds a call to the record; s.mu is held.
+func (s *Script) keep(c Call) {
+	if len(s.calls) >= keepCalls {
+		old := len(s.calls) - keepCalls/2
+		for _, gone := range s.calls[:old] {
+			s.bytes -= len(gone.Body)
+		}
+		s.calls = append([]Call{}, s.calls[old:]...)
+		s.bare = max(s.bare-old, 0)
+	}
+	s.calls = append(s.calls, c)
+	s.bytes += len(c.Body)
+	for ; s.bytes > keepBytes && s.bare < len(s.calls)-1; s.bare++ {
+		s.bytes -= len(s.calls[s.bare].Body)
+		s.calls[s.bare].Body = nil
+	}
 }
 
 // Calls returns the record, oldest first.
@@ -230,10 +254,7 @@ func (s *Script) Begin(ctx context.Context, c Call) (context.Context, func(codes
 	s.mu.Lock()
 	s.seq++
 	c.Seq, c.Time, c.Code = s.seq, s.clock.Now(), codes.Unknown
-	if len(s.calls) >= keepCalls {
-		s.calls = append([]Call{}, s.calls[len(s.calls)-keepCalls/2:]...)
-	}
-	s.calls = append(s.calls, c)
+	s.keep(c)
 	var struck []Fault
 	for _, h := range s.faults {
 		f := h.fault

@@ -167,6 +167,39 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
+// Large bodies do not pile up: the newest are there, and of the older calls the
+// rest.
+func TestBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := faults.NewScript(nil)
+	body := make([]byte, 1<<20)
+	const made = 25_000 // more than the record holds
+	for i := range made {
+		c := faults.Call{Method: "storage.buckets.setIamPolicy", Resource: "b"}
+		if i%100 == 0 {
+			c.Body = body
+		}
+		_, end, err := s.Begin(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(codes.OK)
+	}
+	held, calls := 0, s.Calls()
+	for _, c := range calls {
+		held += len(c.Body)
+		if c.Resource != "b" {
+			t.Fatalf("%v", c)
+		}
+	}
+	if held > 32<<20 || held < 31<<20 || len(calls) < 10_000 {
+		t.Errorf("%d calls hold %d bytes", len(calls), held)
+	}
+	if newest := calls[len(calls)-100]; newest.Seq != made-99 || len(newest.Body) != 1<<20 {
+		t.Errorf("the newest body: call %d with %d bytes", newest.Seq, len(newest.Body))
+	}
+}
+
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	s := faults.NewScript(nil)

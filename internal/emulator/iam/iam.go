@@ -37,6 +37,8 @@ type Service struct {
 
 	mu     sync.Mutex
 	hidden map[view]int
+	// decoded are accounts of the store that were read, by their e-mail.
+	decoded map[string]*adminpb.ServiceAccount
 }
 
 type view struct {
@@ -49,7 +51,7 @@ func New(s *store.Store, clock clockwork.Clock) *Service {
 	if clock == nil {
 		clock = clockwork.NewRealClock()
 	}
-	return &Service{store: s, clock: clock, hidden: map[view]int{}}
+	return &Service{store: s, clock: clock, hidden: map[view]int{}, decoded: map[string]*adminpb.ServiceAccount{}}
 }
 
 // Exists reports whether the account is there for the viewer. A look uses up one
@@ -61,7 +63,7 @@ func (s *Service) Exists(email string, by Viewer) bool {
 	if googleMade(email) {
 		return true
 	}
-	account, found := s.byEmail(email)
+	account, found := s.shared(email)
 	return found && !s.hides(account.GetEmail(), by)
 }
 
@@ -86,11 +88,11 @@ func (s *Service) hides(email string, by Viewer) bool {
 	return left > 0
 }
 
-// Lookup returns the account without counting as a look.
+// Lookup returns the account, for reading only, without counting as a look.
 func (s *Service) Lookup(email string) (*adminpb.ServiceAccount, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byEmail(email)
+	return s.shared(email)
 }
 
 // RunViewExists is Exists for Cloud Run.
@@ -107,13 +109,18 @@ func (s *Service) MemberExists(member string) bool {
 	return s.Exists(email, PolicyView)
 }
 
-var (
-	userManaged  = regexp.MustCompile(`^[^@]+@[^@]+\.iam\.gserviceaccount\.com$`)
-	serviceAgent = regexp.MustCompile(`^service-\d+@`)
-)
+// accountDomain ends the addresses of accounts that users create.
+const accountDomain = ".iam.gserviceaccount.com"
+
+var serviceAgent = regexp.MustCompile(`^service-\d+@`)
 
 // googleMade reports whether the account is none that a user can create.
 func googleMade(email string) bool {
 	email = strings.ToLower(email)
-	return !userManaged.MatchString(email) || serviceAgent.MatchString(email)
+	name, domain, _ := strings.Cut(email, "@")
+	project, ok := strings.CutSuffix(domain, accountDomain)
+	if !ok || name == "" || project == "" || strings.Contains(domain, "@") {
+		return true
+	}
+	return strings.HasPrefix(email, "service-") && serviceAgent.MatchString(email)
 }

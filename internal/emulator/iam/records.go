@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/store"
 )
@@ -46,10 +47,26 @@ func email(accountID, project string) string {
 	return accountID + "@" + project + ".iam.gserviceaccount.com"
 }
 
+// byEmail returns a copy of the account; s.mu is held.
 func (s *Service) byEmail(email string) (*adminpb.ServiceAccount, bool) {
+	account, found := s.shared(email)
+	return proto.CloneOf(account), found
+}
+
+// shared returns the account for reading only: a policy asks for each of its
+// members with every write; s.mu is held.
+func (s *Service) shared(email string) (*adminpb.ServiceAccount, bool) {
+	key := strings.ToLower(email)
+	if account, ok := s.decoded[key]; ok {
+		return account, true
+	}
 	account := &adminpb.ServiceAccount{}
-	found, err := store.GetProto(s.store, liveKeys+strings.ToLower(email), account)
-	return account, found && err == nil
+	found, err := store.GetProto(s.store, liveKeys+key, account)
+	if !found || err != nil {
+		return nil, false
+	}
+	s.decoded[key] = account
+	return account, true
 }
 
 // find looks an account up by e-mail or unique id.
@@ -67,6 +84,7 @@ func (s *Service) find(id string) (*adminpb.ServiceAccount, bool) {
 }
 
 func (s *Service) put(account *adminpb.ServiceAccount) error {
+	delete(s.decoded, strings.ToLower(account.GetEmail()))
 	return store.PutProto(s.store, liveKeys+strings.ToLower(account.GetEmail()), account)
 }
 

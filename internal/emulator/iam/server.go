@@ -247,6 +247,7 @@ func (s *Service) DeleteServiceAccount(_ context.Context, req *adminpb.DeleteSer
 	if err := store.PutProto(s.store, deletedKeys+account.GetUniqueId(), account); err != nil {
 		return nil, internal(err)
 	}
+	delete(s.decoded, strings.ToLower(account.GetEmail()))
 	if err := s.store.Delete(liveKeys + strings.ToLower(account.GetEmail())); err != nil {
 		return nil, internal(err)
 	}

@@ -104,13 +104,19 @@ func refuseTwins(p policyRecord) error {
 	return nil
 }
 
-var ownAccount = regexp.MustCompile(`@([a-z0-9.:-]+)\.iam\.gserviceaccount\.com$`)
-
 // userManaged tells accounts that somebody makes from those that Google keeps
 // itself, of which the emulator knows nothing.
 func userManaged(email string) bool {
-	m := ownAccount.FindStringSubmatch(email)
-	return m != nil && !strings.HasPrefix(m[1], "gcp-sa-") && m[1] != "gs-project-accounts" && !strings.HasPrefix(m[1], "serverless-robot")
+	rest, ok := strings.CutSuffix(email, ".iam.gserviceaccount.com")
+	at := strings.LastIndexByte(rest, '@')
+	if !ok || at < 0 {
+		return false
+	}
+	project := rest[at+1:]
+	if project == "" || strings.Trim(project, "abcdefghijklmnopqrstuvwxyz0123456789.:-") != "" {
+		return false
+	}
+	return !strings.HasPrefix(project, "gcp-sa-") && project != "gs-project-accounts" && !strings.HasPrefix(project, "serverless-robot")
 }
 
 func (s *Service) uniqueID(email string) string {

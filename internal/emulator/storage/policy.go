@@ -221,23 +221,19 @@ func (s *Service) readPolicy(o policyOwner, body map[string]any) (policyRecord, 
 			if err != nil {
 				return next, err
 			}
-			if !slices.Contains(b.Members, member) {
-				b.Members = append(b.Members, member)
-			}
+			b.Members = append(b.Members, member)
 		}
 		if len(b.Members) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(next.Bindings, b.same)
-		if at < 0 {
-			next.Bindings = append(next.Bindings, b)
+		if at := slices.IndexFunc(next.Bindings, b.same); at >= 0 {
+			next.Bindings[at].Members = append(next.Bindings[at].Members, b.Members...)
 			continue
 		}
-		for _, m := range b.Members {
-			if !slices.Contains(next.Bindings[at].Members, m) {
-				next.Bindings[at].Members = append(next.Bindings[at].Members, m)
-			}
-		}
+		next.Bindings = append(next.Bindings, b)
+	}
+	for i := range next.Bindings {
+		next.Bindings[i].Members = withoutRepeats(next.Bindings[i].Members)
 	}
 	if conditional && !o.bucket.uniformAccess() {
 		return next, unmet("To set IAM conditions in this bucket, enable uniform bucket-level access. This ensures that all object access is controlled uniformly at the bucket-level without individual, object-level permissions. Learn more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
@@ -246,6 +242,16 @@ func (s *Service) readPolicy(o policyOwner, body map[string]any) (policyRecord, 
 		return next, invalid("Specified policy version (%d) must be at least 3 based on the policy's contents. For more information, please refer to https://cloud.google.com/iam/help/allow-policies/versions.", version)
 	}
 	return next, refuseTwins(next)
+}
+
+// withoutRepeats leaves the first of each member, in their order.
+func withoutRepeats(members []string) []string {
+	seen := make(map[string]bool, len(members))
+	return slices.DeleteFunc(members, func(m string) bool {
+		again := seen[m]
+		seen[m] = true
+		return again
+	})
 }
 
 // answerPermissions answers which of the asked permissions the caller has: all
