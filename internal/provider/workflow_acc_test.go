@@ -209,6 +209,9 @@ func TestAccControlScript(t *testing.T) {
 	}
 	callEmulator(t, e, "GET", "/storage/v1/b/ml-platform-datasets/o/2026-11-01%2Fimages.csv", "")
 	callEmulator(t, e, "GET", "/v1/projects/ml-platform/secrets/wandb-key/versions/1", "")
+	if run := callEmulator(t, e, "GET", "/v2/projects/ml-platform/locations/us-central1/jobs/nightly/executions/nightly-bx4kz", ""); !strings.Contains(run, "NON_ZERO_EXIT_CODE") {
+		t.Errorf("the seeded execution: %s", run)
+	}
 	if now := e.Now(); now.Before(before.Add(6 * time.Hour)) {
 		t.Errorf("six hours did not pass: it is %s", now)
 	}
