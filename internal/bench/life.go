@@ -51,7 +51,7 @@ const (
 )
 
 // life measures apply, plans and destroy of so many jobs, on an emulator of their own.
-func (b *bench) life(ctx context.Context, out io.Writer, jobs int, wide []int, shared bool) (err error) {
+func (b *bench) life(ctx context.Context, out io.Writer, jobs int, wide []int, shared bool, latency time.Duration) (err error) {
 	dir, err := os.MkdirTemp(b.root, "life")
 	if err != nil {
 		return err
@@ -61,6 +61,14 @@ func (b *bench) life(ctx context.Context, out io.Writer, jobs int, wide []int, s
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	called := address
+	if latency > 0 {
+		var near func() error
+		if called, near, err = distant(address, latency); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, near()) }()
+	}
 	more := ""
 	if shared {
 		more = "  service_account = \"" + account + "\"\n"
@@ -77,7 +85,7 @@ func (b *bench) life(ctx context.Context, out io.Writer, jobs int, wide []int, s
 	env := append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "TF_") || strings.HasPrefix(v, "GOOGLE_") || strings.HasPrefix(v, "RESILIENTJOB_")
 	}), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0",
-		"RESILIENTJOB_EMULATOR_HOST="+address, "GOOGLE_PROJECT="+project, "GOOGLE_REGION=us-central1")
+		"RESILIENTJOB_EMULATOR_HOST="+called, "GOOGLE_PROJECT="+project, "GOOGLE_REGION=us-central1")
 	run := func(args ...string) error {
 		if err := forget(ctx, address); err != nil {
 			return err

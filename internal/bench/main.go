@@ -23,16 +23,17 @@ func main() {
 	jobs := flag.String("jobs", "1,100", "measure with so many `JOBS` on one bucket, and then with so many")
 	parallelism := flag.String("parallelism", "10", "plan with each `PARALLELISM`; everything else has Terraform's default of 10")
 	shared := flag.Bool("shared-account", false, "let all jobs run as one account, instead of one each")
+	latency := flag.Duration("latency", 0, "let the APIs seem so far away, there and back")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := measure(ctx, os.Stdout, *jobs, *parallelism, *shared); err != nil {
+	if err := measure(ctx, os.Stdout, *jobs, *parallelism, *shared, *latency); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // the program ends
 	}
 }
 
-func measure(ctx context.Context, out io.Writer, jobs, parallelism string, shared bool) (err error) {
+func measure(ctx context.Context, out io.Writer, jobs, parallelism string, shared bool, latency time.Duration) (err error) {
 	counts, err := numbers(jobs)
 	if err != nil {
 		return err
@@ -70,10 +71,13 @@ func measure(ctx context.Context, out io.Writer, jobs, parallelism string, share
 	slices.Sort(starts)
 	fmt.Fprintf(out, "start to schema: median %d ms, fastest %d ms, slowest %d ms of %d\n\n", starts[len(starts)/2].Milliseconds(), starts[0].Milliseconds(),
 		starts[len(starts)-1].Milliseconds(), len(starts))
+	if latency > 0 {
+		fmt.Fprintf(out, "each call takes %s on its way\n\n", latency)
+	}
 	fmt.Fprintln(out, "| jobs | command | time | requests | provider's peak memory | Terraform's own |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- |")
 	for _, n := range counts {
-		if err := b.life(ctx, out, n, wide, shared); err != nil {
+		if err := b.life(ctx, out, n, wide, shared, latency); err != nil {
 			return fmt.Errorf("%d jobs: %w", n, err)
 		}
 	}

@@ -42,7 +42,7 @@ func (c *Client) GetServiceAccount(ctx context.Context, project, emailOrUniqueID
 	if !k.gathers() {
 		return alone()
 	}
-	return c.accountReads.read(ctx, project, emailOrUniqueID, alone)
+	return c.accountReads.read(ctx, project, emailOrUniqueID, k.absent(), alone)
 }
 
 // ServiceAccounts lists the accounts of a project. Pages are fetched when they are reached. An error is the last element.

@@ -21,8 +21,17 @@ func (c *Client) storageDo(ctx context.Context, k *call, send func(context.Conte
 	return c.do(ctx, k, func(ctx context.Context, _ *attempt) error { return send(ctx, api) })
 }
 
-// GetBucket reads a bucket's metadata.
+// GetBucket reads a bucket's metadata. With [InBulk] the answer may be shared with others, and must not be changed.
 func (c *Client) GetBucket(ctx context.Context, name string, opts ...Option) (*storage.Bucket, error) {
+	k := (&call{}).apply(opts)
+	alone := func() (*storage.Bucket, error) { return c.readBucket(ctx, name, opts...) }
+	if !k.gathers() {
+		return alone()
+	}
+	return c.bucketReads.read(ctx, name, c.nextAsker(), nil, alone)
+}
+
+func (c *Client) readBucket(ctx context.Context, name string, opts ...Option) (*storage.Bucket, error) {
 	k := (&call{op: "read bucket", resource: name, kind: read}).apply(opts)
 	var b *storage.Bucket
 	err := c.storageDo(ctx, k, func(ctx context.Context, api *storage.Service) (err error) {

@@ -6,6 +6,7 @@ package gcp
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 
 	"cloud.google.com/go/iam/admin/apiv1/adminpb"
@@ -71,16 +72,23 @@ func onePage[T any](info *iterator.PageInfo, item func() (T, error), size int, t
 // sharedPolicy reads a policy to look at it: those who ask at the same time share one read, and must not change what they get. A change
 // begins with a read of its own. asked is what they look for.
 func (c *Client) sharedPolicy(ctx context.Context, resource, asked string) (*policy, error) {
-	return c.policyReads.read(ctx, resource, asked, func() (*policy, error) { return c.readPolicy(ctx, resource) })
+	return c.policyReads.read(ctx, resource, asked, nil, func() (*policy, error) { return c.readPolicy(ctx, resource) })
 }
 
-func (c *Client) fetchPolicy(ctx context.Context, b *gathering[*policy]) {
-	p, err := c.readPolicy(ctx, b.at.name)
-	b.answer(func() (*policy, error) {
-		if e, ok := AsError(err); ok {
-			own := *e
-			return nil, &own
-		}
-		return p, err
-	})
+// fetchOnce answers those who ask for one and the same thing by one read of it. Each gets an error of its own, and must not change what it
+// gets.
+func fetchOnce[T any](read func(ctx context.Context, name string) (T, error)) func(context.Context, *gathering[T]) {
+	return func(ctx context.Context, b *gathering[T]) {
+		value, err := read(ctx, b.at.name)
+		b.answer(func() (T, error) {
+			if e, ok := AsError(err); ok {
+				own := *e
+				return value, &own
+			}
+			return value, err
+		})
+	}
 }
+
+// nextAsker names one who asks for something that others may ask for, too.
+func (c *Client) nextAsker() string { return strconv.FormatInt(c.askers.Add(1), 10) }

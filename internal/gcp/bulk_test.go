@@ -287,3 +287,42 @@ func TestPolicyThatManyCannotRead(t *testing.T) {
 		t.Errorf("%d requests: %v", all, of)
 	}
 }
+
+// Those who look at one bucket, and at what they may do there, share the answers; an error is each one's own.
+func TestOneBucketThatManyLookAt(t *testing.T) {
+	t.Parallel()
+	m := newMany(t, 60)
+	rights := []string{"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"}
+	m.refresh(20, func(i int) {
+		if b, err := m.GetBucket(t.Context(), manyBucket, gcp.InBulk()); err != nil || b.Name != manyBucket {
+			t.Errorf("%d: %v, %v", i, b, err)
+		}
+		if held, err := m.Permissions(t.Context(), "projects/_/buckets/"+manyBucket, rights); err != nil || !slices.Equal(held, rights) {
+			t.Errorf("%d: %v, %v", i, held, err)
+		}
+		_, err := m.GetBucket(t.Context(), "no-such-bucket", gcp.InBulk())
+		if e, ok := gcp.AsError(err); !ok || !gcp.IsNotFound(err) || e.Resource != "no-such-bucket" {
+			t.Errorf("%d: %v", i, err)
+		}
+	})
+	if all, of := m.count(); all > 90 {
+		t.Errorf("%d requests for 180 questions: %v", all, of)
+	}
+}
+
+// Grants that come one by one, while other requests are under way, are written together.
+func TestGrantsOfManyAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	m := newMany(t, 60)
+	m.refresh(20, func(i int) {
+		g := manyGrant(i)
+		g.Role = "roles/storage.objectViewer"
+		if added, err := m.AddMember(t.Context(), g); err != nil || !added {
+			t.Errorf("%d: %v, %v", i, added, err)
+		}
+	})
+	all, of := m.count()
+	if all > 40 {
+		t.Errorf("%d requests for 60 grants: %v", all, of)
+	}
+}

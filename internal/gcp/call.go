@@ -47,6 +47,7 @@ type call struct {
 
 	fresh          bool
 	inBulk         bool
+	beforeCreate   bool
 	unrepeated     bool // the caller has another way
 	account        string
 	recreated      bool
@@ -69,6 +70,10 @@ func Fresh() Option { return func(k *call) { k.fresh = true } }
 // for what a list does not hold, each is read by itself. With other options it is of no effect.
 func InBulk() Option { return func(k *call) { k.inBulk = true } }
 
+// BeforeCreate says that the read is a look whether a name is free. It is [InBulk], and a list that was read to its end and does not hold
+// the thing is enough to call it missing: the create that follows is refused where it exists all the same.
+func BeforeCreate() Option { return func(k *call) { k.inBulk, k.beforeCreate = true, true } }
+
 // IfMetageneration lets a bucket's change happen only while the bucket has this metageneration; otherwise the error is a conflict.
 func IfMetageneration(n int64) Option { return func(k *call) { k.metageneration = n } }
 
@@ -81,6 +86,16 @@ func (k *call) apply(opts []Option) *call {
 
 // gathers reports whether a read may be answered together with others.
 func (k *call) gathers() bool { return k.inBulk && !k.fresh && k.account == "" }
+
+// absent is the error for what a whole list does not hold; nil where that proves nothing.
+func (k *call) absent() func() error {
+	if !k.beforeCreate {
+		return nil
+	}
+	return func() error {
+		return &Error{Op: k.op, Resource: k.resource, Code: codes.NotFound, Message: "The list of what is there does not hold it."}
+	}
+}
 
 // attempt is one sending of a call. It sees whether the call got as far as a connection, which is the proof that decides whether a failed
 // write can have had an effect.
@@ -138,7 +153,9 @@ func (c *Client) try(ctx context.Context, k *call, send func(context.Context, *a
 		}
 	}
 	timed = httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.conn.Store(true) }})
+	c.sending.Add(1)
 	err := send(timed, a)
+	c.sending.Add(-1)
 	if err == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	iamadmin "cloud.google.com/go/iam/admin/apiv1"
@@ -83,7 +84,14 @@ type Client struct {
 	jobReads     gathered[*runpb.Job]
 	accountReads gathered[*adminpb.ServiceAccount]
 	policyReads  gathered[*policy]
+	bucketReads  gathered[*storage.Bucket]
+	rightsReads  gathered[[]string]
+	askers       atomic.Int64
+	sending      atomic.Int64 // requests that are under way
 }
+
+// busy reports whether requests are under way.
+func (c *Client) busy() bool { return c.sending.Load() > 0 }
 
 type runClients struct {
 	jobs       *run.JobsClient
@@ -118,9 +126,11 @@ func New(_ context.Context, o Options) (*Client, error) {
 	c.logsAPI = sync.OnceValues(c.dialLogs)
 	c.deleted.clock = c.clock
 	c.policies.client = c
-	c.jobReads = gathered[*runpb.Job]{clock: c.clock, fetch: c.fetchJobs}
-	c.accountReads = gathered[*adminpb.ServiceAccount]{clock: c.clock, fetch: c.fetchAccounts}
-	c.policyReads = gathered[*policy]{clock: c.clock, fetch: c.fetchPolicy}
+	c.jobReads = gathered[*runpb.Job]{clock: c.clock, busy: c.busy, fetch: c.fetchJobs}
+	c.accountReads = gathered[*adminpb.ServiceAccount]{clock: c.clock, busy: c.busy, fetch: c.fetchAccounts}
+	c.policyReads = gathered[*policy]{clock: c.clock, busy: c.busy, fetch: fetchOnce(c.readPolicy)}
+	c.bucketReads = gathered[*storage.Bucket]{clock: c.clock, busy: c.busy, fetch: fetchOnce(func(ctx context.Context, name string) (*storage.Bucket, error) { return c.readBucket(ctx, name) })}
+	c.rightsReads = gathered[[]string]{clock: c.clock, busy: c.busy, fetch: fetchOnce(c.readRights)}
 	return c, nil
 }
 

@@ -23,6 +23,8 @@ const (
 	gatherQuiet = 4
 	// A small part of a known crowd waits so many pauses for the others, so that all go together from then on.
 	gatherPatience = 16
+	// While other requests are under way, whose senders may come next, they wait so many pauses, half a second.
+	gatherBusy = 100
 	// That many pauses, two seconds, is the longest wait of all.
 	gatherLimit = 400
 	// What it is worth to send one request less: the APIs let a project read 50 times a second, and more than one run may go on. A list of a
@@ -35,6 +37,8 @@ type gathered[T any] struct {
 	clock clockwork.Clock
 	// fetch answers readers that have gathered. Those whom it does not answer read by themselves.
 	fetch func(context.Context, *gathering[T])
+	// busy reports whether requests are under way; nil: it is not known.
+	busy func() bool
 
 	mu     sync.Mutex
 	places map[string]*place[T]
@@ -65,8 +69,11 @@ type cost struct {
 // than those that it saves are worth.
 func (k *cost) enough() int {
 	slower := max(0, k.list-k.single)
-	return max(fewReaders+1, 2*k.pages, k.pages+int((slower+requestWorth-1)/requestWorth))
+	return max(2, 2*k.pages, k.pages+int((slower+requestWorth-1)/requestWorth))
 }
+
+// crowded is the number of readers that wait for each other.
+func (k *cost) crowded() int { return max(fewReaders+1, k.enough()) }
 
 // gathering is readers that one request answers. Its context lives as long as any of them waits.
 type gathering[T any] struct {
@@ -82,10 +89,11 @@ type gathering[T any] struct {
 
 // reader is one who waits, for what has this key in the place.
 type reader[T any] struct {
-	key  string
-	ctx  context.Context
-	done chan result[T]
-	stop func() bool
+	key    string
+	absent func() error // what a whole list that does not hold it means; nil: that proves nothing
+	ctx    context.Context
+	done   chan result[T]
+	stop   func() bool
 }
 
 type result[T any] struct {
@@ -94,9 +102,10 @@ type result[T any] struct {
 	answered bool
 }
 
-// read answers one reader: with others, or else by its own call.
-func (g *gathered[T]) read(ctx context.Context, where, key string, alone func() (T, error)) (T, error) {
-	at, b, mine := g.enter(ctx, where, key)
+// read answers one reader: with others, or else by its own call. absent is the error for what a whole list does not hold; nil where its own
+// call must tell.
+func (g *gathered[T]) read(ctx context.Context, where, key string, absent func() error, alone func() (T, error)) (T, error) {
+	at, b, mine := g.enter(ctx, where, key, absent)
 	defer g.leave(at)
 	if mine != nil {
 		defer b.left(mine)
@@ -123,7 +132,7 @@ func (g *gathered[T]) read(ctx context.Context, where, key string, alone func() 
 }
 
 // enter lets a reader into a place. It waits for an answer when there is a crowd.
-func (g *gathered[T]) enter(ctx context.Context, where, key string) (*place[T], *gathering[T], *reader[T]) {
+func (g *gathered[T]) enter(ctx context.Context, where, key string, absent func() error) (*place[T], *gathering[T], *reader[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.places == nil {
@@ -137,7 +146,7 @@ func (g *gathered[T]) enter(ctx context.Context, where, key string) (*place[T], 
 	at.open++
 	at.known[key] = true
 	// Where answers come quickly readers seldom meet by themselves: that many things are asked for one after the other is a sign, too.
-	if at.barred || max(at.open, at.crowd) < at.enough() && len(at.known) < at.probe {
+	if at.barred || max(at.open, at.crowd) < at.crowded() && len(at.known) < at.probe {
 		return at, nil, nil
 	}
 	at.crowd = max(at.crowd, at.open)
@@ -148,7 +157,7 @@ func (g *gathered[T]) enter(ctx context.Context, where, key string) (*place[T], 
 		go b.gather()
 	}
 	b := at.next
-	return at, b, b.add(ctx, key)
+	return at, b, b.add(ctx, key, absent)
 }
 
 func (g *gathered[T]) leave(at *place[T]) {
@@ -164,8 +173,8 @@ func (g *gathered[T]) learn(at *place[T], change func(*cost)) {
 }
 
 // add lets a reader in. The lock is held.
-func (b *gathering[T]) add(ctx context.Context, key string) *reader[T] {
-	r := &reader[T]{key: key, ctx: ctx, done: make(chan result[T], 1)}
+func (b *gathering[T]) add(ctx context.Context, key string, absent func() error) *reader[T] {
+	r := &reader[T]{key: key, absent: absent, ctx: ctx, done: make(chan result[T], 1)}
 	b.readers = append(b.readers, r)
 	b.waiting++
 	r.stop = context.AfterFunc(ctx, b.gone)
@@ -221,7 +230,7 @@ func (b *gathering[T]) gather() {
 // await returns when everybody is here, or when no more readers come.
 func (b *gathering[T]) await() {
 	before, still := 0, 0
-	for range gatherLimit {
+	for n := range gatherLimit {
 		pause := b.of.clock.NewTimer(gatherPause)
 		select {
 		case <-pause.Chan():
@@ -233,7 +242,7 @@ func (b *gathering[T]) await() {
 			return
 		}
 		now, crowd, lists := b.size()
-		if still++; now != before || lists > 0 {
+		if still++; now != before || lists > 0 || n < gatherBusy && b.of.busy != nil && b.of.busy() {
 			before, still = now, 0
 		}
 		if still >= gatherPatience || still >= gatherQuiet && 2*now >= crowd {
@@ -272,6 +281,7 @@ func (b *gathering[T]) close() bool {
 	}
 	b.at.rounds++
 	if n < b.at.enough() {
+		b.at.list -= b.at.list / 8 // it may have been slow for once
 		b.at.crowd = (b.at.crowd + n) / 2
 		b.at.probe = len(b.at.known)*5/4 + fewReaders + 1
 		return false
@@ -295,7 +305,7 @@ func (b *gathering[T]) answer(each func() (T, error)) {
 }
 
 // list answers readers from the pages of a list, by the keys that its items have, and stops when the pages that are left would cost more than
-// the readers who are. What is not found is not missing for that: its reader asks for it alone.
+// the readers who are. What is not found is not missing for that: its reader asks for it alone, unless a whole list is enough for it.
 func (b *gathering[T]) list(page func(token string) (items []T, next string, err error), keys func(T) []string, copied func(T) T) {
 	wanted := map[string][]*reader[T]{}
 	for _, r := range b.readers {
@@ -326,6 +336,9 @@ func (b *gathering[T]) list(page func(token string) (items []T, next string, err
 				delete(wanted, key)
 			}
 		}
+		if next == "" {
+			left -= absentFrom(wanted)
+		}
 		ahead := known - pages
 		if ahead <= 0 {
 			ahead = pages // nobody knows: as many again
@@ -349,6 +362,20 @@ func (b *gathering[T]) list(page func(token string) (items []T, next string, err
 		}
 		token = next
 	}
+}
+
+// absentFrom answers the readers of what a whole list does not hold, if that is enough for them, and returns how many they are.
+func absentFrom[T any](wanted map[string][]*reader[T]) (answered int) {
+	for _, readers := range wanted {
+		for _, r := range readers {
+			if r.absent != nil {
+				var none T
+				r.done <- result[T]{none, r.absent(), true}
+				answered++
+			}
+		}
+	}
+	return answered
 }
 
 // passing reports whether a list that failed may be had a moment later.

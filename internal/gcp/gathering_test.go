@@ -139,7 +139,7 @@ func (s *shelf) gathered() *gathered[thing] {
 }
 
 func (s *shelf) ask(ctx context.Context, g *gathered[thing], id int) (thing, error) {
-	return g.read(ctx, "here", strconv.Itoa(id), func() (thing, error) { return s.read(ctx, id) })
+	return g.read(ctx, "here", strconv.Itoa(id), nil, func() (thing, error) { return s.read(ctx, id) })
 }
 
 // refresh reads every thing, with so many readers at a time, as a plan does: between two questions a reader is away for a moment.
@@ -216,7 +216,7 @@ func TestLoneReadersDoNotWait(t *testing.T) {
 		for range fewReaders {
 			group.Go(func() {
 				begun := time.Now()
-				if _, err := g.read(t.Context(), "here", "a", func() (int, error) { time.Sleep(time.Second); return 1, nil }); err != nil {
+				if _, err := g.read(t.Context(), "here", "a", nil, func() (int, error) { time.Sleep(time.Second); return 1, nil }); err != nil {
 					t.Error(err)
 				}
 				if took := time.Since(begun); took != time.Second {

@@ -105,6 +105,7 @@ type policyWriters struct {
 
 	mu      sync.Mutex
 	waiting map[string][]*policyChange // key present: a writer is at work
+	came    map[string]int             // changes so far
 }
 
 // submit hands over a change and waits for its result.
@@ -113,8 +114,9 @@ func (w *policyWriters) submit(ctx context.Context, change *policyChange) (bool,
 	resource := change.grant.Resource
 	w.mu.Lock()
 	if w.waiting == nil {
-		w.waiting = map[string][]*policyChange{}
+		w.waiting, w.came = map[string][]*policyChange{}, map[string]int{}
 	}
+	w.came[resource]++
 	waiting, busy := w.waiting[resource]
 	w.waiting[resource] = append(waiting, change)
 	w.mu.Unlock()
@@ -133,6 +135,7 @@ func (w *policyWriters) submit(ctx context.Context, change *policyChange) (bool,
 // write is a resource's writer: it works until no change waits.
 func (w *policyWriters) write(resource string) {
 	for {
+		w.await(resource)
 		w.mu.Lock()
 		changes := w.waiting[resource]
 		if len(changes) == 0 {
@@ -147,6 +150,24 @@ func (w *policyWriters) write(resource string) {
 		err := w.apply(resource, b, true)
 		b.end()
 		w.settle(resource, b.changes, err)
+	}
+}
+
+// await lets the changes of a crowd gather, as reads do, see gathering.go: where some were made already, others come from those whose requests
+// are under way.
+func (w *policyWriters) await(resource string) {
+	before, still := -1, 0
+	for n := range gatherBusy {
+		w.mu.Lock()
+		now, alone := len(w.waiting[resource]), w.came[resource] <= fewReaders
+		w.mu.Unlock()
+		if still++; now != before || n > 0 && w.client.busy() {
+			before, still = now, 0
+		}
+		if alone || now == 0 || still >= gatherQuiet {
+			return
+		}
+		<-w.client.clock.NewTimer(gatherPause).Chan()
 	}
 }
 

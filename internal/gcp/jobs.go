@@ -50,7 +50,7 @@ func (c *Client) GetJob(ctx context.Context, name string, opts ...Option) (*runp
 	if !k.gathers() || !ok {
 		return alone()
 	}
-	return c.jobReads.read(ctx, where, id, alone)
+	return c.jobReads.read(ctx, where, id, k.absent(), alone)
 }
 
 // CreateJob creates the job id below parent (projects/P/locations/L). It is sent once: when [IsAmbiguous] is true of the error the job may

@@ -130,16 +130,23 @@ func (c *Client) writePolicy(ctx context.Context, resource string, p *policy) er
 }
 
 // Permissions returns which of the permissions the caller has on a bucket or a secret, named as in [Grant]. Of a secret that does not exist
-// nobody has any: the answer is empty, and no error.
+// nobody has any: the answer is empty, and no error. Those who ask the same at the same time share one answer, and must not change it.
 func (c *Client) Permissions(ctx context.Context, resource string, perms []string) ([]string, error) {
-	of, err := policyOwnerOf(resource)
+	question := strings.Join(append([]string{resource}, perms...), "\n")
+	return c.rightsReads.read(ctx, question, c.nextAsker(), nil, func() ([]string, error) { return c.readRights(ctx, question) })
+}
+
+// readRights answers a question of Permissions: a resource, and a permission on each line after it.
+func (c *Client) readRights(ctx context.Context, question string) ([]string, error) {
+	lines := strings.Split(question, "\n")
+	of, err := policyOwnerOf(lines[0])
 	if err != nil {
 		return nil, err
 	}
 	if of.bucket != "" {
-		return c.bucketPermissions(ctx, of.bucket, perms)
+		return c.bucketPermissions(ctx, of.bucket, lines[1:])
 	}
-	return c.secretPermissions(ctx, of.secret, perms)
+	return c.secretPermissions(ctx, of.secret, lines[1:])
 }
 
 // policyOwner is the resource that a policy belongs to; one field is set.

@@ -1,0 +1,134 @@
+// Copyright (c) The resilientjob authors
+// SPDX-License-Identifier: MPL-2.0
+
+package gcp
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// gone is what a whole list says of what it does not hold.
+var gone = &Error{Op: "list", Message: "not in the list"}
+
+// askFree asks whether a thing is there, as before its create.
+func (s *shelf) askFree(ctx context.Context, g *gathered[thing], id int) (thing, error) {
+	return g.read(ctx, "here", strconv.Itoa(id), func() error { return gone }, func() (thing, error) { return s.read(ctx, id) })
+}
+
+// Before a create a whole list is enough to call things missing, and lists that hold none of what is asked for are no reason to give lists up.
+func TestListsBeforeCreates(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(400, 1000)
+		for id := 100; id < 400; id++ {
+			s.write(id, false)
+		}
+		g := s.gathered()
+		var absent, found atomic.Int64
+		refresh(400, 20, shortly, func(id int) {
+			switch got, err := s.askFree(t.Context(), g, id); {
+			case id < 100 && err == nil && got.id == id:
+				found.Add(1)
+			case id >= 100 && (err == error(gone) || IsNotFound(err)):
+				absent.Add(1)
+			default:
+				t.Errorf("%d: %v, %v", id, got, err)
+			}
+		})
+		if found.Load() != 100 || absent.Load() != 300 || s.requests() > 60 {
+			t.Errorf("%d found, %d absent, by %d reads and %d pages", found.Load(), absent.Load(), s.singles, s.pages)
+		}
+	})
+}
+
+// A list that was not read to its end says nothing of what it does not hold: each thing is then asked for by itself.
+func TestListsThatEndEarlyProveNoAbsence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(100, 20)
+		s.fails = 3
+		s.write(99, false) // on the last page
+		g := s.gathered()
+		refresh(100, 100, shortly, func(id int) {
+			got, err := s.askFree(t.Context(), g, id)
+			if id == 99 {
+				if !IsNotFound(err) || err == error(gone) {
+					t.Errorf("what is missing is called %v", err)
+				}
+			} else if err != nil || got.id != id {
+				t.Errorf("%d: %v, %v", id, got, err)
+			}
+		})
+	})
+}
+
+// A crowd waits for those whose requests are under way, half a second at the most.
+func TestReadersWaitForThoseWhoAreBusy(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		busy time.Duration // until then requests are under way
+		most time.Duration
+	}{
+		"as long as they are": {busy: 200 * time.Millisecond, most: 300 * time.Millisecond},
+		"not for ever":        {busy: time.Hour, most: gatherBusy*gatherPause + 200*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(40, 1000)
+				g := s.gathered()
+				begun := time.Now()
+				g.busy = func() bool { return time.Since(begun) < c.busy }
+				var group sync.WaitGroup
+				for id := range 40 {
+					group.Go(func() {
+						// Those who come late are those whose requests were under way.
+						time.Sleep(time.Duration(id) * 4 * time.Millisecond)
+						if got, err := s.ask(t.Context(), g, id); err != nil || got.id != id {
+							t.Errorf("%d: %v, %v", id, got, err)
+						}
+					})
+				}
+				group.Wait()
+				if took := time.Since(begun); took > c.most {
+					t.Errorf("it took %s", took)
+				}
+				if s.requests() > fewReaders+3 {
+					t.Errorf("%d reads and %d pages", s.singles, s.pages)
+				}
+			})
+		})
+	}
+}
+
+// One slow list is not held against lists for ever.
+func TestListThatWasSlowOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(3000, 10000)
+		s.slow = 2 * time.Second
+		g := &gathered[thing]{clock: clockwork.NewRealClock(), fetch: func(ctx context.Context, b *gathering[thing]) {
+			b.list(func(token string) ([]thing, string, error) {
+				items, next, err := s.page(ctx, token)
+				s.slow = 0
+				return items, next, err
+			}, func(t thing) []string { return []string{strconv.Itoa(t.id)} }, func(t thing) thing { return t })
+		}}
+		refresh(3000, 10, shortly, func(id int) {
+			if got, err := s.ask(t.Context(), g, id); err != nil || got.id != id {
+				t.Errorf("%d: %v, %v", id, got, err)
+			}
+		})
+		if s.pages < 50 || s.singles > 1500 {
+			t.Errorf("%d reads and %d pages", s.singles, s.pages)
+		}
+	})
+}
