@@ -69,7 +69,11 @@ func productOf(path string) (string, *version.Version, error) {
 		}
 		return parseProduct(string(out))
 	}))
-	p, err := ask.(func() (product, error))()
+	answer, ok := ask.(func() (product, error))
+	if !ok {
+		panic("nothing else is stored")
+	}
+	p, err := answer()
 	return p.name, p.version, err
 }
 
