@@ -71,6 +71,7 @@ lint: ## Vet, format and lint
 	go vet ./...
 	$(TOOL) golangci-lint run ./...
 	$(ACTIONLINT)
+	$(ACTIONLINT) examples/ci/github-workflow.yml
 	@! ls changes | grep -vE '^(\+[a-z0-9-]+|[0-9]+)\.(breaking|security|feature|change|fix)(\.[0-9]+)?\.md$$|^template\.md\.jinja$$' || { echo "changes/ has files that the changelog would pass over: CONTRIBUTING.md says how they are named" >&2; exit 1; }
 	terraform fmt -check -recursive examples
 
