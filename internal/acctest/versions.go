@@ -29,12 +29,12 @@ var (
 // Needs skips the test, and says so, when the command line lacks the feature.
 func (tf *Terraform) Needs(f Feature) {
 	tf.t.Helper()
-	product, have, err := productOf(tf.path)
+	p, err := productOf(tf.path)
 	if err != nil {
 		tf.t.Fatal(err)
 	}
-	if !f.in(product, have) {
-		tf.t.Skipf("NOT TESTED: %s %s has no %s (Terraform %s and newer have; OpenTofu: %s); set %s to one that has", product, have, f.Name, f.Terraform, orNone(f.OpenTofu), terraformEnv)
+	if !f.in(p) {
+		tf.t.Skipf("NOT TESTED: %s %s has no %s (Terraform %s and newer have; OpenTofu: %s); set %s to one that has", p.name, p.version, f.Name, f.Terraform, orNone(f.OpenTofu), terraformEnv)
 	}
 }
 
@@ -45,36 +45,45 @@ func orNone(version string) string {
 	return version
 }
 
-func (f Feature) in(product string, have *version.Version) bool {
+func (f Feature) in(p product) bool {
 	first := f.Terraform
-	if product == "OpenTofu" {
+	if p.name == "OpenTofu" {
 		first = f.OpenTofu
 	}
-	return first != "" && have.Core().GreaterThanOrEqual(version.Must(version.NewVersion(first)))
+	return first != "" && p.version.Core().GreaterThanOrEqual(version.Must(version.NewVersion(first)))
 }
-
-var products sync.Map // path → func() (product, error): asked once
 
 type product struct {
 	name    string
 	version *version.Version
 }
 
-// productOf asks a command line for its name and version.
-func productOf(path string) (string, *version.Version, error) {
-	ask, _ := products.LoadOrStore(path, sync.OnceValues(func() (product, error) {
-		out, err := exec.Command(path, "version").Output()
-		if err != nil {
-			return product{}, fmt.Errorf("%s version: %w", path, err)
-		}
-		return parseProduct(string(out))
-	}))
-	answer, ok := ask.(func() (product, error))
-	if !ok {
-		panic("nothing else is stored")
+// products are the command lines that were asked, by path.
+var products struct {
+	mu    sync.Mutex
+	known map[string]product
+}
+
+// productOf asks a command line for its name and version, once.
+func productOf(path string) (product, error) {
+	products.mu.Lock()
+	defer products.mu.Unlock()
+	if p, ok := products.known[path]; ok {
+		return p, nil
 	}
-	p, err := answer()
-	return p.name, p.version, err
+	out, err := exec.Command(path, "version").Output()
+	if err != nil {
+		return product{}, fmt.Errorf("%s version: %w", path, err)
+	}
+	p, err := parseProduct(string(out))
+	if err != nil {
+		return product{}, err
+	}
+	if products.known == nil {
+		products.known = map[string]product{}
+	}
+	products.known[path] = p
+	return p, nil
 }
 
 // parseProduct reads the first line of what the command version writes, such as

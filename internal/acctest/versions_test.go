@@ -23,7 +23,7 @@ func TestFeatures(t *testing.T) {
 		p, err := parseProduct(c.says)
 		if err != nil {
 			t.Errorf("%q: %v", c.says, err)
-		} else if got := c.feature.in(p.name, p.version); got != c.want {
+		} else if got := c.feature.in(p); got != c.want {
 			t.Errorf("%q has %s: %v, want %v", c.says, c.feature.Name, got, c.want)
 		}
 	}
