@@ -105,7 +105,7 @@ func (w *world) move(by time.Duration) error {
 func (w *world) settle(ctx context.Context) error {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
-	for !w.run.Steady() {
+	for !w.steady() {
 		again := time.NewTimer(glance)
 		select {
 		case <-again.C:
@@ -120,6 +120,16 @@ func (w *world) settle(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// steady reports whether the executions are, and no timer was just being fired.
+func (w *world) steady() bool {
+	before, done := w.clock.Fired()
+	if !done || !w.run.Steady() {
+		return false
+	}
+	after, done := w.clock.Fired()
+	return done && after == before
 }
 
 // hours writes a duration without the zeros behind it: 6h, 90s, 1h30m.

@@ -22,6 +22,8 @@ type Clock struct {
 	jumps   []jump
 	waiting map[*timer]bool
 	made    int
+	fired   int // timers that the base has fired
+	firing  int // of those, the ones that are not done
 }
 
 // jump is the offset since a time of the base.
@@ -89,6 +91,15 @@ func (c *Clock) NextIn() (time.Duration, bool) {
 		}
 	}
 	return first.Sub(c.now()), !first.IsZero()
+}
+
+// Fired is how many timers the base has fired so far, and whether all of them are
+// done: what such a function leaves may come a moment after NextIn has forgotten
+// its timer.
+func (c *Clock) Fired() (timers int, done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fired, c.firing == 0
 }
 
 // Jump puts the clock ahead and fires what has fallen due, the oldest first. It
@@ -174,8 +185,13 @@ func (t *timer) fire() {
 		return
 	}
 	delete(t.clock.waiting, t)
+	t.clock.fired++
+	t.clock.firing++
 	t.clock.mu.Unlock()
 	t.deliver(now)
+	t.clock.mu.Lock()
+	t.clock.firing--
+	t.clock.mu.Unlock()
 }
 
 func (t *timer) deliver(now time.Time) {
