@@ -20,7 +20,7 @@ const (
 	// Readers of a crowd look that often whether others came.
 	gatherPause = 5 * time.Millisecond
 	// They wait until no other came for so many pauses, and until those before them are answered, who will come again.
-	gatherQuiet = 4
+	gatherQuiet = 6
 	// A small part of a known crowd waits so many pauses for the others, so that all go together from then on.
 	gatherPatience = 16
 	// While other requests are under way, whose senders may come next, they wait so many pauses, half a second.

@@ -5,11 +5,13 @@ package sweep_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -195,7 +197,23 @@ func points(calls []faults.Call) []point {
 		p.nth = n
 		out = append(out, p)
 	}
+	// What is read side by side comes in any order.
+	for from := 0; from < len(out); from++ {
+		to := from
+		for to < len(out) && isRead(out[to].method) {
+			to++
+		}
+		slices.SortStableFunc(out[from:to], func(a, b point) int {
+			return cmp.Or(strings.Compare(a.method, b.method), strings.Compare(a.resource, b.resource), a.nth-b.nth)
+		})
+		from = to
+	}
 	return out
+}
+
+func isRead(method string) bool {
+	verb := method[strings.LastIndexAny(method, "./")+1:]
+	return strings.HasPrefix(strings.ToLower(verb), "get") || strings.HasPrefix(strings.ToLower(verb), "list") || verb == "testIamPermissions" || verb == "TestIamPermissions"
 }
 
 func isPoll(method string) bool {

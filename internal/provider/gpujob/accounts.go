@@ -46,8 +46,8 @@ func (e *foreignAccountError) hint() string {
 
 // findAccount looks for the owned account: nil when there is none, an error when
 // it is somebody else's.
-func (r *Resource) findAccount(ctx context.Context, m *Model) (*adminpb.ServiceAccount, error) {
-	account, err := r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail())
+func (r *Resource) findAccount(ctx context.Context, m *Model, opts ...gcp.Option) (*adminpb.ServiceAccount, error) {
+	account, err := r.data.Client.GetServiceAccount(ctx, m.Project.ValueString(), m.ownedEmail(), opts...)
 	switch {
 	case gcp.IsNotFound(err):
 		return nil, nil
@@ -60,15 +60,18 @@ func (r *Resource) findAccount(ctx context.Context, m *Model) (*adminpb.ServiceA
 }
 
 // ensureAccount makes the owned account, or adopts the one that an earlier apply
-// left: found by its marker when the name is taken or an answer was lost.
-func (r *Resource) ensureAccount(ctx context.Context, m *Model) (*adminpb.ServiceAccount, error) {
+// left: found by its marker when the name is taken or an answer was lost. When it
+// was looked for a moment ago and is absent, it is made without another look.
+func (r *Resource) ensureAccount(ctx context.Context, m *Model, absent bool) (*adminpb.ServiceAccount, error) {
 	pauses := gcp.Backoff{Initial: time.Second, Max: 10 * time.Second, Budget: accountSettles, Clock: r.data.Clock}.Start()
 	for {
-		account, err := r.findAccount(ctx, m)
-		if account != nil || err != nil {
-			return account, err
+		if !absent {
+			if account, err := r.findAccount(ctx, m); account != nil || err != nil {
+				return account, err
+			}
 		}
-		account, err = r.data.Client.CreateServiceAccount(ctx, m.Project.ValueString(), m.ServiceAccountID.ValueString(),
+		absent = false
+		account, err := r.data.Client.CreateServiceAccount(ctx, m.Project.ValueString(), m.ServiceAccountID.ValueString(),
 			"Cloud Run job "+m.Name.ValueString(), marker(m))
 		if err == nil {
 			return account, nil

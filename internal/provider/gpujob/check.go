@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/api/storage/v1"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/resilience"
@@ -220,7 +221,7 @@ func (r *Resource) checkBucketPlace(ctx context.Context, c *planCheck) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	bucket, err := r.data.Client.GetBucket(ctx, c.checkpoint.Bucket.ValueString())
+	bucket, err := r.data.Client.GetBucket(ctx, c.checkpoint.Bucket.ValueString(), gcp.InBulk())
 	if err != nil || holds(bucket, c.plan.Location.Canonical()) {
 		return
 	}

@@ -51,10 +51,12 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 func (w *work) create(ctx context.Context, plan *Model) {
 	w.taints = true
 	grants, _ := plan.desiredGrants(ctx, w.diags)
-	if w.diags.HasError() || !w.free(ctx, plan) {
+	buckets := plan.buckets(ctx, w.diags)
+	if w.diags.HasError() {
 		return
 	}
-	if !w.checkPlaces(ctx, plan, newBuckets(ctx, nil, plan, w.diags), grants) {
+	seen := w.look(ctx, plan, buckets, grants)
+	if !w.free(plan, seen) || !w.checkPlaces(ctx, plan, buckets, grants, seen) {
 		return
 	}
 	if plan.owned() && !w.account(ctx, plan) {
@@ -73,31 +75,28 @@ func (w *work) create(ctx context.Context, plan *Model) {
 }
 
 // free makes sure that neither the job's name nor the account's is taken.
-func (w *work) free(ctx context.Context, plan *Model) bool {
-	_, err := w.r.data.Client.GetJob(ctx, plan.job().String())
+func (w *work) free(plan *Model, seen *looks) bool {
 	switch {
-	case err == nil:
+	case seen.jobErr == nil:
 		w.reportTaken(plan)
 		return false
-	case !gcp.IsNotFound(err):
-		w.fail("", "Cannot tell whether the job exists", err, nothingWritten)
+	case !gcp.IsNotFound(seen.jobErr):
+		w.fail("", "Cannot tell whether the job exists", seen.jobErr, nothingWritten)
 		return false
 	}
-	if !plan.owned() {
-		return true
-	}
 	var foreign *foreignAccountError
-	if _, err := w.r.findAccount(ctx, plan); errors.As(err, &foreign) {
-		w.reportAccount(err)
+	if errors.As(seen.accountErr, &foreign) {
+		w.reportAccount(seen.accountErr)
 		return false
 	}
 	// Any other trouble with reading the account shows when it is made.
+	w.accountAbsent = seen.account == nil && seen.accountErr == nil
 	return true
 }
 
 // account makes or adopts the owned account and records it.
 func (w *work) account(ctx context.Context, plan *Model) bool {
-	account, err := w.r.ensureAccount(ctx, plan)
+	account, err := w.r.ensureAccount(ctx, plan, w.accountAbsent)
 	if err != nil {
 		w.reportAccount(err)
 		return false

@@ -107,7 +107,7 @@ func TestAccAccountNameIsTaken(t *testing.T) { // row 5
 	t.Parallel()
 	w := inProcess(t)
 	account := w.addAccount(resourcename.ServiceAccountID(w.job.Project, w.job.Location, w.job.Name), w.job.String())
-	w.e.IAM().Hide(w.email(), iam.ReadView, 2)
+	w.e.IAM().Hide(w.email(), iam.ReadView, 1)
 	since := acctest.Since(w.e)
 	w.apply(w.config("")).Succeeds()
 	equal(t, "refused creates of the account", since.Count(acctest.CreateServiceAccount), 1)

@@ -148,9 +148,9 @@ func TestAccountNameTaken(t *testing.T) {
 		hidden      int
 		says        []string // the error; none is success
 	}{
-		"ours":      {func(w *world) string { return w.job.String() }, 2, nil},
-		"another's": {func(*world) string { return "somebody's" }, 2, []string{`its description ("somebody's") does not say that it was made for this job`, `Set service_account = "`}},
-		"of a job of the same name elsewhere": {func(w *world) string { return strings.Replace(w.job.String(), w.job.Location, "us-east4", 1) }, 2,
+		"ours":      {func(w *world) string { return w.job.String() }, 1, nil},
+		"another's": {func(*world) string { return "somebody's" }, 1, []string{`its description ("somebody's") does not say that it was made for this job`, `Set service_account = "`}},
+		"of a job of the same name elsewhere": {func(w *world) string { return strings.Replace(w.job.String(), w.job.Location, "us-east4", 1) }, 1,
 			[]string{"does not say that it was made for this job", "It was made for the job", "Set another service_account_id.", "gcloud iam service-accounts delete"}},
 		"never seen": {func(w *world) string { return w.job.String() }, 1000, []string{"already exists", "apply again in some minutes", "another service_account_id, or service_account to let the job use"}},
 	} {

@@ -138,12 +138,11 @@ func newBuckets(ctx context.Context, before, after *Model, diags *diag.Diagnosti
 	})
 }
 
-// checkPlaces makes sure, before anything is written, that the buckets are
-// there, and that the caller may set the policy of whatever a grant is for.
-func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, grants []gcp.Grant) bool {
-	for _, p := range buckets {
-		_, err := w.r.data.Client.GetBucket(ctx, p.bucket)
-		switch {
+// checkPlaces makes sure, before anything is written, that the buckets were seen
+// to be there, and that the caller may set the policy of whatever a grant is for.
+func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, grants []gcp.Grant, seen *looks) bool {
+	for i, p := range buckets {
+		switch err := seen.bucketErrs[i]; {
 		case gcp.IsNotFound(err):
 			diags.Error(w.diags, p.at, "No such bucket", err,
 				"Nothing was written. Create the bucket first: with resource \"resilientjob_checkpoint_bucket\", and bucket = resilientjob_checkpoint_bucket.NAME.name here, so that Terraform knows the order.")
@@ -153,33 +152,33 @@ func (w *work) checkPlaces(ctx context.Context, plan *Model, buckets []place, gr
 			return false
 		}
 	}
-	asked := map[string]bool{} // two roles on one bucket need the same rights
 	for _, g := range grants {
-		if !asked[g.Resource] && !w.mayGrant(ctx, g, plan.blame(ctx, g)) {
+		if !w.mayGrant(ctx, g, plan.blame(ctx, g), seen.rights[g.Resource]) {
 			return false
 		}
-		asked[g.Resource] = true
 	}
 	return true
 }
 
-// mayGrant tells whether the caller may give a grant.
-func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path) bool {
-	kind, rights, admin := "bucket", bucketRights, "roles/storage.admin"
+// rightsFor are the rights that the caller needs to give a grant.
+func rightsFor(g gcp.Grant) []string {
 	if isSecret(g) {
-		kind, rights, admin = "secret", secretRights, "roles/secretmanager.admin"
+		return secretRights
 	}
-	held, err := w.r.data.Client.Permissions(ctx, g.Resource, rights)
-	if err != nil {
-		w.explain(&w.state, at, "Cannot look at the "+kind, err, nothingWritten)
+	return bucketRights
+}
+
+// mayGrant tells whether the caller may give a grant, with the rights that it has.
+func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path, has rights) bool {
+	kind, admin := "bucket", "roles/storage.admin"
+	if isSecret(g) {
+		kind, admin = "secret", "roles/secretmanager.admin"
+	}
+	if has.err != nil {
+		w.explain(&w.state, at, "Cannot look at the "+kind, has.err, nothingWritten)
 		return false
 	}
-	var missing []string
-	for _, right := range rights {
-		if !slices.Contains(held, right) {
-			missing = append(missing, right)
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(rightsFor(g)), func(right string) bool { return slices.Contains(has.held, right) })
 	if len(missing) == 0 {
 		return true
 	}

@@ -95,7 +95,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	if value.Known(state.UID) && takes && !w.clearRuns(ctx, "Taking a grant or the account away") {
 		return
 	}
-	if !w.checkPlaces(ctx, plan, c.buckets, c.give) {
+	if !w.checkPlaces(ctx, plan, c.buckets, c.give, w.look(ctx, nil, c.buckets, c.give)) {
 		return
 	}
 	if c.account && !w.newAccount(ctx, plan, c.dropAccount != "") {
@@ -139,7 +139,7 @@ func (w *work) newAccount(ctx context.Context, plan *Model, replaces bool) bool 
 	if !replaces {
 		return w.account(ctx, plan)
 	}
-	account, err := w.r.ensureAccount(ctx, plan)
+	account, err := w.r.ensureAccount(ctx, plan, false)
 	if err != nil {
 		w.reportAccount(err)
 		return false
