@@ -37,6 +37,8 @@ quickstart: ## Run the main job on the emulator: apply, be interrupted, resume, 
 test: ## Run every test, unit and acceptance (needs terraform and python3)
 	@command -v terraform >/dev/null || [ -n "$$TF_ACC_TERRAFORM_PATH" ] || { echo "make test needs the terraform command: https://developer.hashicorp.com/terraform/install" >&2; exit 1; }
 	@command -v python3 >/dev/null || { echo "make test needs python3 (3.9 or newer) for the example program's tests" >&2; exit 1; }
+	@for client in node gcloud; do command -v $$client >/dev/null || echo "NOT TESTED: $$client is not installed, so it does not judge the emulator" >&2; done
+	@[ -d internal/emulator/conformance/node/node_modules ] || echo "NOT TESTED: Google's Node.js packages do not judge the emulator; make conformance installs them" >&2
 	python3 -m unittest discover -q -s examples/apps/checkpointed-training
 	python3 -m unittest discover -q -s examples/guides/make-your-program-resumable
 	TF_ACC=1 go test ./... -timeout 20m $(TESTARGS)
