@@ -153,9 +153,7 @@ func (c *Client) try(ctx context.Context, k *call, send func(context.Context, *a
 		}
 	}
 	timed = httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.conn.Store(true) }})
-	c.sending.Add(1)
-	err := send(timed, a)
-	c.sending.Add(-1)
+	err := c.sent(func() error { return send(timed, a) })
 	if err == nil {
 		return nil
 	}

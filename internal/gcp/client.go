@@ -88,10 +88,25 @@ type Client struct {
 	rightsReads  gathered[[]string]
 	askers       atomic.Int64
 	sending      atomic.Int64 // requests that are under way
+	pace         atomic.Int64 // how long a request takes, in nanoseconds
 }
 
-// busy reports whether requests are under way.
-func (c *Client) busy() bool { return c.sending.Load() > 0 }
+// quickAnswers is how long requests take where waiting for those that are under way costs little. Farther away a few milliseconds of waiting
+// do nothing, and more would be longer than the requests themselves.
+const quickAnswers = 25 * time.Millisecond
+
+// busy reports whether requests are under way for whose senders it is worth to wait.
+func (c *Client) busy() bool { return c.sending.Load() > 0 && time.Duration(c.pace.Load()) < quickAnswers }
+
+// sent sends a request, and keeps how long it took.
+func (c *Client) sent(send func() error) error {
+	begun := c.clock.Now()
+	c.sending.Add(1)
+	err := send()
+	c.sending.Add(-1)
+	c.pace.Store((7*c.pace.Load() + int64(c.clock.Since(begun))) / 8) // two at once lose one of them, which is as good
+	return err
+}
 
 type runClients struct {
 	jobs       *run.JobsClient
