@@ -97,10 +97,10 @@ func (b *bench) life(ctx context.Context, out io.Writer, jobs int, wide []int, s
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		memory := watch(cmd.Process.Pid, b.provider)
+		ended := watch(cmd.Process.Pid, b.provider)
 		err := cmd.Wait()
 		took := time.Since(begun)
-		provider, own := memory()
+		memory := ended()
 		if err != nil {
 			return fmt.Errorf("terraform %s: %w\n%s", strings.Join(args, " "), err, said.String())
 		}
@@ -109,7 +109,7 @@ func (b *bench) life(ctx context.Context, out io.Writer, jobs int, wide []int, s
 			return err
 		}
 		shown := strings.Join(slices.DeleteFunc(args, func(a string) bool { return a == "-no-color" || a == "-auto-approve" || a == "-detailed-exitcode" }), " ")
-		fmt.Fprintf(out, "| %d | %s | %.2f s | %d | %.0f MB | %.0f MB |\n", jobs, shown, took.Seconds(), requests, provider, own)
+		fmt.Fprintf(out, "| %d | %s | %.2f s | %d | %.0f MB | %.0f MB | %.0f MB |\n", jobs, shown, took.Seconds(), requests, memory.provider, memory.private, memory.own)
 		return nil
 	}
 	steps := [][]string{{"apply", "-no-color", "-auto-approve"}}

@@ -74,8 +74,8 @@ func measure(ctx context.Context, out io.Writer, jobs, parallelism string, share
 	if latency > 0 {
 		fmt.Fprintf(out, "each call takes %s on its way\n\n", latency)
 	}
-	fmt.Fprintln(out, "| jobs | command | time | requests | provider's peak memory | Terraform's own |")
-	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- |")
+	fmt.Fprintln(out, "| jobs | command | time | requests | provider's peak memory | of that private | Terraform's own |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- |")
 	for _, n := range counts {
 		if err := b.life(ctx, out, n, wide, shared, latency); err != nil {
 			return fmt.Errorf("%d jobs: %w", n, err)

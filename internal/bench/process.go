@@ -59,25 +59,32 @@ func start(ctx context.Context, provider string) (took time.Duration, err error)
 	return time.Since(begun), nil
 }
 
-// watch looks at the memory of a terraform process and of the providers below it until it ends. The answer is in MB, the peak of the
-// largest provider and that of terraform; 0 where the machine does not tell.
-func watch(terraform int, provider string) (peaks func() (providers, own float64)) {
+// peaks are the most that processes had in memory, in MB; 0 where the machine does not tell.
+type peaks struct {
+	provider float64 // the largest process of the provider
+	private  float64 // of that, without the pages of the program's file
+	own      float64 // terraform's own
+}
+
+// watch looks at the memory of a terraform process and of the providers below it until it ends.
+func watch(terraform int, provider string) (ended func() peaks) {
 	done := make(chan struct{})
 	var group sync.WaitGroup
-	var largest, own float64
+	var most peaks
 	group.Go(func() {
 		tick := time.NewTicker(15 * time.Millisecond)
 		defer tick.Stop()
 		known := map[int]bool{}
 		for n := 0; ; n++ {
-			own = max(own, peak(terraform))
+			most.own = max(most.own, memory(terraform, "VmHWM:"))
 			if n%5 == 0 {
 				for _, pid := range running(provider) {
 					known[pid] = true
 				}
 			}
 			for pid := range known {
-				largest = max(largest, peak(pid))
+				most.provider = max(most.provider, memory(pid, "VmHWM:"))
+				most.private = max(most.private, memory(pid, "RssAnon:"))
 			}
 			select {
 			case <-done:
@@ -86,10 +93,10 @@ func watch(terraform int, provider string) (peaks func() (providers, own float64
 			}
 		}
 	})
-	return func() (float64, float64) {
+	return func() peaks {
 		close(done)
 		group.Wait()
-		return largest, own
+		return most
 	}
 }
 
@@ -107,14 +114,14 @@ func running(program string) []int {
 	return out
 }
 
-// peak is the most memory that a process had so far, in MB.
-func peak(pid int) float64 {
+// memory is a line of what the machine tells of a process's memory, in MB.
+func memory(pid int, field string) float64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if value, ok := strings.CutPrefix(line, field); ok {
 			kB, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
 			if err == nil {
 				return kB * 1024 / 1e6

@@ -96,7 +96,9 @@ type Client struct {
 const quickAnswers = 25 * time.Millisecond
 
 // busy reports whether requests are under way for whose senders it is worth to wait.
-func (c *Client) busy() bool { return c.sending.Load() > 0 && time.Duration(c.pace.Load()) < quickAnswers }
+func (c *Client) busy() bool {
+	return c.sending.Load() > 0 && time.Duration(c.pace.Load()) < quickAnswers
+}
 
 // sent sends a request, and keeps how long it took.
 func (c *Client) sent(send func() error) error {

@@ -5,6 +5,7 @@ package gcp
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,7 +91,7 @@ type gathering[T any] struct {
 // reader is one who waits, for what has this key in the place.
 type reader[T any] struct {
 	key    string
-	absent func() error // what a whole list that does not hold it means; nil: that proves nothing
+	absent func() error // of one who looks before a create: what a whole list that does not hold it means; nil: that proves nothing
 	ctx    context.Context
 	done   chan result[T]
 	stop   func() bool
@@ -305,7 +306,8 @@ func (b *gathering[T]) answer(each func() (T, error)) {
 }
 
 // list answers readers from the pages of a list, by the keys that its items have, and stops when the pages that are left would cost more than
-// the readers who are. What is not found is not missing for that: its reader asks for it alone, unless a whole list is enough for it.
+// the readers who are. What is not found is not missing for that: its reader asks for it alone, unless a whole list is enough for it. Such a
+// reader looks whether a name is free, and asks alone for what the list holds.
 func (b *gathering[T]) list(page func(token string) (items []T, next string, err error), keys func(T) []string, copied func(T) T) {
 	wanted := map[string][]*reader[T]{}
 	for _, r := range b.readers {
@@ -324,16 +326,21 @@ func (b *gathering[T]) list(page func(token string) (items []T, next string, err
 		}
 		pages++
 		for _, item := range items {
+			var readers []*reader[T]
 			for _, key := range keys(item) {
-				for i, r := range wanted[key] {
-					value := item
-					if i > 0 {
-						value = copied(item)
-					}
-					r.done <- result[T]{value, nil, true}
-					left--
-				}
+				readers = append(readers, wanted[key]...)
 				delete(wanted, key)
+			}
+			left -= len(readers)
+			for i, r := range slices.Backward(readers) {
+				switch {
+				case r.absent != nil: // the list may lag behind a delete
+					r.done <- result[T]{}
+				case i > 0:
+					r.done <- result[T]{copied(item), nil, true}
+				default: // the last, whose it is from now on
+					r.done <- result[T]{item, nil, true}
+				}
 			}
 		}
 		if next == "" {
