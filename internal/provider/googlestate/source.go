@@ -52,8 +52,12 @@ func CheckSource(wanted, typeName, providerAddress string, version int64) error 
 	return nil
 }
 
-// ofGoogle tells whether an address HOST/NAMESPACE/TYPE is that of Google's provider.
+// ofGoogle tells whether an address HOST/NAMESPACE/TYPE is that of Google's provider. OpenTofu before 1.11.12 and 1.12.4 gives no address
+// but what the type's name begins with: the type is all there is to go by then.
 func ofGoogle(address string) bool {
+	if address == "google" {
+		return true
+	}
 	p := strings.Split(address, "/")
 	if len(p) < 2 {
 		return false

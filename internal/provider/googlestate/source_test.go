@@ -28,7 +28,12 @@ func TestCheckSource(t *testing.T) {
 		{JobType, BucketType, google, 4, "only a google_cloud_run_v2_job can be moved to this type, and this is a google_storage_bucket. Import it instead"},
 		{JobType, JobType, "registry.terraform.io/example/google", 0, "belongs to the provider registry.terraform.io/example/google. Import it instead"},
 		{JobType, JobType, "registry.terraform.io/hashicorp/aws", 0, "belongs to the provider"},
-		{JobType, JobType, "google", 0, "belongs to the provider"},
+		{JobType, JobType, "google", 0, ""}, // OpenTofu 1.10
+		{BucketType, BucketType, "google", 4, ""},
+		{JobType, BucketType, "google", 4, "only a google_cloud_run_v2_job"},
+		{JobType, JobType, "aws", 0, "belongs to the provider aws. Import it instead"},
+		{JobType, JobType, "example/google", 0, "belongs to the provider example/google"},
+		{JobType, JobType, "", 0, "belongs to the provider"},
 	} {
 		err := CheckSource(c.wanted, c.typeName, c.address, c.version)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
