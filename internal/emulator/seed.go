@@ -5,6 +5,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -150,17 +151,19 @@ func (w *world) seed(ctx context.Context, raw []byte) (map[string]int, error) {
 			return nil, err
 		}
 	}
+	var err error
 	for _, id := range slices.Sorted(maps.Keys(document.Projects)) {
-		if err := s.project(id, document.Projects[id]); err != nil {
-			return s.made, err
+		if err = s.project(id, document.Projects[id]); err != nil {
+			ctx = context.WithoutCancel(ctx) // the clock must not be left in the past
+			break
 		}
 	}
 	for left := now.Sub(w.clock.Now()); left > 0; left = now.Sub(w.clock.Now()) {
-		if _, err := w.step(ctx, left); err != nil {
-			return s.made, err
+		if _, late := w.step(ctx, left); late != nil {
+			return s.made, cmp.Or(err, late)
 		}
 	}
-	return s.made, nil
+	return s.made, err
 }
 
 // check finds what no API would, before anything is made.
@@ -175,16 +178,19 @@ func (d seedDocument) check() error {
 				return seedError(path, `Give "location", such as "us-central1", and "jobId".`)
 			}
 			for j, x := range job.Executions {
-				if err := x.check(fmt.Sprintf("%s.executions[%d]", path, j)); err != nil {
+				if err := x.check(fmt.Sprintf("%s.executions[%d]", path, j), timeoutOf(job.Job, x.Run)); err != nil {
 					return err
 				}
 			}
 		}
 	}
+	if d.lasts() > maxForward {
+		return seedError("projects", "The executions take longer than %s, one after the other: make fewer of them, or shorter ones.", hours(maxForward))
+	}
 	return nil
 }
 
-func (x seedExecution) check(path string) error {
+func (x seedExecution) check(path string, timeout time.Duration) error {
 	for i, a := range x.Attempts {
 		at := fmt.Sprintf("%s.attempts[%d]", path, i)
 		ends := []string{endsSucceeded, endsFailed, endsPreempted, endsTimedOut, endsCancelled, endsNot}
@@ -195,6 +201,8 @@ func (x seedExecution) check(path string) error {
 			return seedError(at, `"after" is how long the attempt runs: it cannot be negative.`)
 		case a.After != 0 && (a.Ends == endsTimedOut || a.Ends == endsNot):
 			return seedError(at, `Leave "after" out: the job's timeout says when an attempt of this kind ends.`)
+		case time.Duration(a.After) > timeout:
+			return seedError(at, `"after" is %s, and the timeout ends the attempt after %s: write less, or give the job a longer timeout.`, hours(time.Duration(a.After)), hours(timeout))
 		case a.ExitCode != nil && a.Ends != endsFailed && a.Ends != endsPreempted:
 			return seedError(at, `"exitCode" is for an attempt that ends %q or %q.`, endsFailed, endsPreempted)
 		case a.ExitCode != nil && (*a.ExitCode < 0 || *a.ExitCode > 255 || *a.ExitCode == 0 && a.Ends == endsFailed):
@@ -206,17 +214,18 @@ func (x seedExecution) check(path string) error {
 	return nil
 }
 
-// lasts is how long the executions take, one after the other.
+// lasts is how long the executions take, one after the other; what is longer than maxForward is not told apart.
 func (d seedDocument) lasts() time.Duration {
 	var all time.Duration
 	for _, p := range d.Projects {
 		for _, j := range p.Jobs {
 			for _, x := range j.Executions {
 				for _, a := range x.Attempts {
-					all += time.Duration(a.After)
+					one := time.Duration(a.After)
 					if a.Ends == endsTimedOut {
-						all += timeoutOf(j.Job, x.Run)
+						one = timeoutOf(j.Job, x.Run)
 					}
+					all = min(all+min(one, maxForward), maxForward+1) // a sum of texts must not overflow
 				}
 			}
 		}
@@ -236,7 +245,7 @@ func timeoutOf(job, running json.RawMessage) time.Duration {
 	_ = json.Unmarshal(job, &asJob) // what is wrong is the API's to say
 	_ = json.Unmarshal(running, &asRun)
 	for _, text := range []string{asRun.Overrides.Timeout, asJob.Template.Template.Timeout} {
-		if d, err := time.ParseDuration(text); err == nil {
+		if d, err := time.ParseDuration(text); err == nil && d > 0 {
 			return d
 		}
 	}

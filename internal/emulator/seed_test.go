@@ -151,19 +151,21 @@ func TestSeedRefused(t *testing.T) {
 		`{"projects":{}}`:         {400, "The document makes nothing"},
 		`{"project":{}}`:          {400, `unknown field "project": the fields are "projects" (in it "serviceAccounts", "buckets" (in it "bucket", "folders"`},
 		`{"projects":{"a/b":{}}}`: {400, `projects: "a/b" is no id of a project.`},
-		`{"projects":{"p":{"buckets":[{"bucket":{"name":"ckpt-bucket"}},{"bucket":{"name":"ckpt-bucket"}}]}}}`:                              {409, "projects.p.buckets[1].bucket: Your previous request to create the named bucket succeeded and you already own it."},
-		`{"projects":{"p":{"buckets":[{"bucket":{"name":"B"}}]}}}`:                                                                          {400, "projects.p.buckets[0].bucket: Invalid bucket name"},
-		`{"projects":{"p":{"buckets":[{"bucket":{"name":"other-bucket"},"objects":[{"content":"x"}]}]}}}`:                                   {400, "projects.p.buckets[0].objects[0]: "},
-		`{"projects":{"p":{"buckets":[{"bucket":{"name":"third-bucket"},"objects":[{"name":"o","content":"x","contentBase64":"eA=="}]}]}}}`: {400, `objects[0]: Give the content as one text`},
-		`{"projects":{"p":{"serviceAccounts":[{"accountId":"a"}]}}}`:                                                                        {400, `projects.p.serviceAccounts[0]: The account ID "a"`},
-		`{"projects":{"p":{"secrets":[{"secretId":"s","secret":{}}]}}}`:                                                                     {400, "projects.p.secrets[0].secret: "},
-		`{"projects":{"p":{"jobs":[{"jobId":"train"}]}}}`:                                                                                   {400, `projects.p.jobs[0]: Give "location"`},
-		job(`,"executions":[{"attempts":[{"ends":"well"}]}]`):                                                                               {400, `projects.p.jobs[0].executions[0].attempts[0]: "ends" is "well": write one of succeeded, failed, preempted, timedOut, cancelled or running.`},
-		job(`,"executions":[{"attempts":[{"ends":"succeeded"},{"ends":"failed"}]}]`):                                                        {400, `attempts[0]: No attempt follows one that ends "succeeded"`},
-		job(`,"executions":[{"attempts":[{"ends":"failed","exitCode":0}]}]`):                                                                {400, `"exitCode" is 0`},
-		job(`,"executions":[{"attempts":[{"ends":"succeeded","exitCode":1}]}]`):                                                             {400, `"exitCode" is for an attempt that ends`},
-		job(`,"executions":[{"attempts":[{"ends":"timedOut","after":"1h"}]}]`):                                                              {400, `Leave "after" out`},
-		job(`,"executions":[{"attempts":[{"ends":"preempted"}]}]`):                                                                          {400, `projects.p.jobs[0].executions[0]: A task whose attempt ends "preempted" is tried again, up to 1 times`},
+		`{"projects":{"p":{"buckets":[{"bucket":{"name":"ckpt-bucket"}},{"bucket":{"name":"ckpt-bucket"}}]}}}`:                                                        {409, "projects.p.buckets[1].bucket: Your previous request to create the named bucket succeeded and you already own it."},
+		`{"projects":{"p":{"buckets":[{"bucket":{"name":"B"}}]}}}`:                                                                                                    {400, "projects.p.buckets[0].bucket: Invalid bucket name"},
+		`{"projects":{"p":{"buckets":[{"bucket":{"name":"other-bucket"},"objects":[{"content":"x"}]}]}}}`:                                                             {400, "projects.p.buckets[0].objects[0]: "},
+		`{"projects":{"p":{"buckets":[{"bucket":{"name":"third-bucket"},"objects":[{"name":"o","content":"x","contentBase64":"eA=="}]}]}}}`:                           {400, `objects[0]: Give the content as one text`},
+		`{"projects":{"p":{"serviceAccounts":[{"accountId":"a"}]}}}`:                                                                                                  {400, `projects.p.serviceAccounts[0]: The account ID "a"`},
+		`{"projects":{"p":{"secrets":[{"secretId":"s","secret":{}}]}}}`:                                                                                               {400, "projects.p.secrets[0].secret: "},
+		`{"projects":{"p":{"jobs":[{"jobId":"train"}]}}}`:                                                                                                             {400, `projects.p.jobs[0]: Give "location"`},
+		job(`,"executions":[{"attempts":[{"ends":"well"}]}]`):                                                                                                         {400, `projects.p.jobs[0].executions[0].attempts[0]: "ends" is "well": write one of succeeded, failed, preempted, timedOut, cancelled or running.`},
+		job(`,"executions":[{"attempts":[{"ends":"succeeded"},{"ends":"failed"}]}]`):                                                                                  {400, `attempts[0]: No attempt follows one that ends "succeeded"`},
+		job(`,"executions":[{"attempts":[{"ends":"failed","exitCode":0}]}]`):                                                                                          {400, `"exitCode" is 0`},
+		job(`,"executions":[{"attempts":[{"ends":"succeeded","exitCode":1}]}]`):                                                                                       {400, `"exitCode" is for an attempt that ends`},
+		job(`,"executions":[{"attempts":[{"ends":"timedOut","after":"1h"}]}]`):                                                                                        {400, `Leave "after" out`},
+		job(`,"executions":[{"attempts":[{"ends":"succeeded","after":"11m"}]}]`):                                                                                      {400, `executions[0].attempts[0]: "after" is 11m, and the timeout ends the attempt after 10m: `},
+		job(`,"executions":[{"run":{"overrides":{"timeout":"9223372036s"}},"attempts":[{"ends":"failed","after":"2562047h"},{"ends":"failed","after":"2562047h"}]}]`): {400, "projects: The executions take longer than 87600h, one after the other"},
+		job(`,"executions":[{"attempts":[{"ends":"preempted"}]}]`):                                                                                                    {400, `projects.p.jobs[0].executions[0]: A task whose attempt ends "preempted" is tried again, up to 1 times`},
 	} {
 		got := rest(t, e, "POST", "/control/v1/seed", document, append(auth, "Content-Type", "application/json")...)
 		if text, _ := got.at("error.message").(string); got.code != want.code || !strings.Contains(text, want.text) {
@@ -184,5 +186,21 @@ func TestSeedRefused(t *testing.T) {
 		if text, _ := got.at("error.message").(string); got.code < http.StatusBadRequest || !strings.Contains(text, want) {
 			t.Errorf("%s:\n%d %s\nwant %s", document, got.code, text, want)
 		}
+	}
+}
+
+// A seed that is refused half way leaves the clock where it was, and not in the
+// past in which its executions were to lie.
+func TestSeedRefusedLeavesTheClock(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	auth := []string{"Authorization", "Bearer " + e.ControlToken()}
+	got := rest(t, e, "POST", "/control/v1/seed", `{"projects":{"p":{"jobs":[{"location":"us-central1","jobId":"train","job":`+minimal+`,
+		"executions":[{"attempts":[{"ends":"succeeded","after":"9m"}]},{"executionId":"other","attempts":[{"ends":"succeeded","after":"8m"}]}]}]}}}`, auth...)
+	if text, _ := got.at("error.message").(string); got.code != http.StatusBadRequest || !strings.Contains(text, "executions[1]") {
+		t.Fatalf("%d %s", got.code, text)
+	}
+	if ahead := time.Until(e.Now()); !near(ahead+30*time.Second, 0) {
+		t.Errorf("the clock is %s ahead", ahead)
 	}
 }
