@@ -65,6 +65,27 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// The notes that make release hands over are published: goreleaser passes over them
+// when its own changelog is disabled.
+func TestReleaseNotes(t *testing.T) {
+	t.Parallel()
+	for file, rule := range map[string]struct {
+		pattern string
+		want    bool
+	}{
+		"Makefile":        {`(?m)^\t\$\(GORELEASER\) release .*--release-notes `, true},
+		".goreleaser.yml": {`(?m)^changelog:\n(?:[ #].*\n)*? +disable:`, false},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(rule.pattern).Match(text) != rule.want {
+			t.Errorf("%s: %s matches %t, want %t", file, rule.pattern, !rule.want, rule.want)
+		}
+	}
+}
+
 // served starts the provider as Terraform does and returns the version of the
 // protocol in its first line.
 func served(t *testing.T, program string) string {
