@@ -169,7 +169,7 @@ func rightsFor(g gcp.Grant) []string {
 }
 
 // mayGrant tells whether the caller may give a grant, with the rights that it has.
-func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path, has rights) bool {
+func (w *work) mayGrant(ctx context.Context, g gcp.Grant, at path.Path, has *rights) bool {
 	kind, admin := "bucket", "roles/storage.admin"
 	if isSecret(g) {
 		kind, admin = "secret", "roles/secretmanager.admin"

@@ -19,8 +19,8 @@ type looks struct {
 	jobErr     error // of the read of the job
 	account    *adminpb.ServiceAccount
 	accountErr error
-	bucketErrs []error           // of the reads of the buckets, in their order
-	rights     map[string]rights // on what a grant is for, by its name
+	bucketErrs []error            // of the reads of the buckets, in their order
+	rights     map[string]*rights // on what a grant is for, by its name
 }
 
 // rights are what the caller may do.
@@ -32,7 +32,7 @@ type rights struct {
 // look asks for all of it, and returns when everything is answered. Without a plan
 // nothing is asked about the job itself.
 func (w *work) look(ctx context.Context, plan *Model, buckets []place, grants []gcp.Grant) *looks {
-	l := &looks{bucketErrs: make([]error, len(buckets)), rights: map[string]rights{}}
+	l := &looks{bucketErrs: make([]error, len(buckets)), rights: map[string]*rights{}}
 	client := w.r.data.Client
 	var all sync.WaitGroup
 	if plan != nil {
@@ -44,21 +44,13 @@ func (w *work) look(ctx context.Context, plan *Model, buckets []place, grants []
 	for i, p := range buckets {
 		all.Go(func() { _, l.bucketErrs[i] = client.GetBucket(ctx, p.bucket, gcp.InBulk()) })
 	}
-	var mu sync.Mutex
 	for _, g := range grants {
-		mu.Lock()
-		_, asked := l.rights[g.Resource] // two roles on one resource need the same rights
-		l.rights[g.Resource] = rights{}
-		mu.Unlock()
-		if asked {
+		if l.rights[g.Resource] != nil { // two roles on one resource need the same rights
 			continue
 		}
-		all.Go(func() {
-			held, err := client.Permissions(ctx, g.Resource, rightsFor(g))
-			mu.Lock()
-			defer mu.Unlock()
-			l.rights[g.Resource] = rights{held, err}
-		})
+		has := &rights{}
+		l.rights[g.Resource] = has
+		all.Go(func() { has.held, has.err = client.Permissions(ctx, g.Resource, rightsFor(g)) })
 	}
 	all.Wait()
 	return l
