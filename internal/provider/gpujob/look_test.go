@@ -30,7 +30,10 @@ func TestRightsOfSeveralGrantsAreOneAnswer(t *testing.T) {
 	cancel() // the answer is an error, without any way to go
 	w := &work{r: &Resource{data: &providerdata.Data{Client: client}}}
 	const bucket = "projects/_/buckets/b"
-	seen := w.look(ctx, nil, nil, slices.Repeat([]gcp.Grant{{Resource: bucket, Role: "roles/storage.objectUser"}}, 1<<17))
+	if _, err := client.Permissions(ctx, bucket, bucketRights); !errors.Is(err, context.Canceled) { // the client is ready from now on
+		t.Fatal(err)
+	}
+	seen := w.look(ctx, nil, nil, slices.Repeat([]gcp.Grant{{Resource: bucket, Role: "roles/storage.objectUser"}}, 1<<20))
 	if has := seen.rights[bucket]; has == nil || !errors.Is(has.err, context.Canceled) {
 		t.Errorf("the answer is lost: %+v", has)
 	}
