@@ -154,7 +154,7 @@ func (r *Resource) taken(plan *Model, err error, readable bool, diagnostics *dia
 	name := plan.Name.ValueString()
 	switch {
 	case ownBucket(err):
-		diags.Error(diagnostics, path.Root("name"), "Bucket exists already", err, importHint(plan, "The bucket belongs to the project "+plan.Project.ValueString()+". To manage it here"))
+		diags.Error(diagnostics, path.Root("name"), "Bucket exists already", err, importHint(plan, "The bucket belongs to the project "+plan.Project.ValueString()+". If another block of this configuration has made it, give one of them another name. To manage it here"))
 	case readable:
 		diags.Error(diagnostics, path.Root("name"), "Bucket name is taken", err, fmt.Sprintf(
 			"A bucket named %s exists outside of the project %s, although you may read it. Names of buckets are unique in the world: choose another one. "+
@@ -167,6 +167,6 @@ func (r *Resource) taken(plan *Model, err error, readable bool, diagnostics *dia
 
 // importHint ends a sentence that says when to import.
 func importHint(plan *Model, when string) string {
-	return fmt.Sprintf("%s, import it: terraform import resilientjob_checkpoint_bucket.NAME %s/%s (NAME is the name of this block).",
+	return fmt.Sprintf("%s, import it: terraform import resilientjob_checkpoint_bucket.NAME %s/%s (NAME is the name of this block; in a module, module.MODULE. stands before it).",
 		when, plan.Project.ValueString(), plan.Name.ValueString())
 }

@@ -29,7 +29,7 @@ func TestNameTakenByOneOrAnother(t *testing.T) {
 	tf.Write(bucketConfig(e, "ckpt-own", ""))
 	tf.Apply().Fails("Error: Bucket exists already",
 		"Google answered: Your previous request to create the named bucket succeeded and you already own it.",
-		"The bucket belongs to the project acctest-project. To manage it here, import it: terraform import resilientjob_checkpoint_bucket.NAME acctest-project/ckpt-own")
+		"The bucket belongs to the project acctest-project. If another block of this configuration has made it, give one of them another name. To manage it here, import it: terraform import resilientjob_checkpoint_bucket.NAME acctest-project/ckpt-own")
 	if after := getBucket(t, other, "ckpt-own").Metageneration; after != before {
 		t.Errorf("the bucket was changed: metageneration %d, then %d", before, after)
 	}

@@ -32,7 +32,7 @@ func marker(m *Model) string { return m.job().String() }
 type foreignAccountError struct{ email, description string }
 
 func (e *foreignAccountError) Error() string {
-	return fmt.Sprintf("the service account %s exists already, and its description (%q) does not say that it was made for this job", e.email, e.description)
+	return fmt.Sprintf("The service account %s exists already, and its description (%q) does not say that it was made for this job", e.email, e.description)
 }
 
 func (e *foreignAccountError) hint() string {
