@@ -89,7 +89,7 @@ func nothingLeft(t *testing.T, e *emulator.Emulator, project string) {
 // nothing.
 func TestAccModules(t *testing.T) {
 	t.Parallel()
-	for name, jobs := range map[string]int{"resilient-gpu-job": 2, "training-fleet": 2} {
+	for name, want := range map[string]struct{ jobs, runs int }{"resilient-gpu-job": {2, 1}, "training-fleet": {2, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := moduleEmulator(t)
@@ -100,8 +100,12 @@ func TestAccModules(t *testing.T) {
 			if good < 3 || bad != 0 {
 				t.Errorf("%d runs passed, %d failed", good, bad)
 			}
-			if n := requests.Count(acctest.CreateJob); n != jobs {
-				t.Errorf("%d jobs were made, want %d: the tests of the module do not apply it", n, jobs)
+			if n := requests.Count(acctest.CreateJob); n != want.jobs {
+				t.Errorf("%d jobs were made, want %d: the tests of the module do not apply it", n, want.jobs)
+			}
+			// A change of the job with the same triggers runs nothing again.
+			if n := requests.Count(acctest.RunJob); n != want.runs {
+				t.Errorf("%d runs, want %d", n, want.runs)
 			}
 			nothingLeft(t, e, moduleProject)
 		})

@@ -1,7 +1,7 @@
 # Writing a checkpoint takes a minute, and an attempt may run for a week, as long
 # as the platform lets it: the mean time counts, one interruption a week.
 output "interval" {
-  value = provider::resilientjob::checkpoint_interval("60s", null) # "2h21m19s"
+  value = provider::resilientjob::checkpoint_interval("60s", "168h") # "2h21m19s"
 }
 
 # An attempt of 12 hours ends sooner than that.

@@ -48,7 +48,7 @@ func (CheckpointInterval) Definition(_ context.Context, _ function.DefinitionReq
 			},
 			function.StringParameter{
 				Name: "mean_time_between_interruptions",
-				MarkdownDescription: fmt.Sprintf("How long a task runs on average until it is interrupted: a duration such as `\"24h\"`. `null` stands for `%q`, the platform's weekly maintenance.",
+				MarkdownDescription: fmt.Sprintf("How long a task runs on average until it is interrupted: a duration such as `\"24h\"`. `null` stands for `%q`, the platform's weekly maintenance; OpenTofu, as of 1.12, passes no null to functions of providers: write the duration there.",
 					value.FormatDuration(resilience.MaintenanceInterval)),
 				AllowUnknownValues: true, AllowNullValue: true,
 			},

@@ -58,7 +58,7 @@ run "takes_a_job_away_and_leaves_the_other" {
   }
 
   assert {
-    condition     = keys(output.job_ids) == ["segmenter"] && output.job_ids["segmenter"] == run.makes_all_jobs_on_one_bucket.job_ids["segmenter"]
+    condition     = output.job_ids == { segmenter = "projects/ml-platform/locations/us-central1/jobs/vision-dev-segmenter" }
     error_message = "The jobs are ${jsonencode(output.job_ids)}."
   }
 }
