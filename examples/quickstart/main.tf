@@ -5,7 +5,7 @@
 terraform {
   required_providers {
     resilientjob = {
-      source = "registry.terraform.io/resilientjob/resilientjob"
+      source = "resilientjob/resilientjob"
     }
   }
 }
