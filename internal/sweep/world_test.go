@@ -200,7 +200,7 @@ func points(calls []faults.Call) []point {
 	// What is read side by side comes in any order.
 	for from := 0; from < len(out); from++ {
 		to := from
-		for to < len(out) && isRead(out[to].method) {
+		for to < len(out) && acctest.Reads(out[to].method) {
 			to++
 		}
 		slices.SortStableFunc(out[from:to], func(a, b point) int {
@@ -209,11 +209,6 @@ func points(calls []faults.Call) []point {
 		from = to
 	}
 	return out
-}
-
-func isRead(method string) bool {
-	verb := method[strings.LastIndexAny(method, "./")+1:]
-	return strings.HasPrefix(strings.ToLower(verb), "get") || strings.HasPrefix(strings.ToLower(verb), "list") || verb == "testIamPermissions" || verb == "TestIamPermissions"
 }
 
 func isPoll(method string) bool {
