@@ -64,11 +64,13 @@ func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
 // Ago is what the clock showed when the base was younger by the age. A file that
-// was written before a jump was written at the time before it.
-func (c *Clock) Ago(age time.Duration) time.Time {
+// was written before a jump was written at the time before it. The age is asked
+// for here, so that no time passes between it and the look at the base.
+func (c *Clock) Ago(age func() time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.Clock.Now().Add(-age)
+	now := c.Clock.Now()
+	at := now.Add(-age())
 	offset := c.jumps[0].offset
 	for _, j := range c.jumps[1:] {
 		if j.at.After(at) {

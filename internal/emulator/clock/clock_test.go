@@ -94,7 +94,7 @@ func TestAgo(t *testing.T) {
 		90 * time.Second:  time.Hour + 30*time.Second,
 		120 * time.Minute: time.Hour - 118*time.Minute,
 	} {
-		if got := c.Ago(age).Sub(start); got != want {
+		if got := c.Ago(func() time.Duration { return age }).Sub(start); got != want {
 			t.Errorf("%s ago: %s after the start, want %s", age, got, want)
 		}
 	}

@@ -150,13 +150,13 @@ func (b *bucket) seen(r *objectRecord, fi fs.FileInfo) error {
 // fileTime is when a file was written, by the emulator's clock: as long ago as
 // the host says.
 func (b *bucket) fileTime(written time.Time) time.Time {
-	age := max(time.Since(written), 0)
+	age := func() time.Duration { return max(time.Since(written), 0) }
 	if jumping, ok := b.s.clock.(interface {
-		Ago(age time.Duration) time.Time
+		Ago(age func() time.Duration) time.Time
 	}); ok {
 		return jumping.Ago(age).UTC()
 	}
-	return b.s.clock.Now().Add(-age).UTC()
+	return b.s.clock.Now().Add(-age()).UTC()
 }
 
 // place makes a record the live generation of its name, as of the given time.
