@@ -26,6 +26,7 @@ require (
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/zclconf/go-cty v1.18.1
 	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/oauth2 v0.38.0
 	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0

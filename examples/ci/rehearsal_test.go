@@ -52,7 +52,7 @@ func TestJobSurvivesInterruption(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"RESILIENTJOB_EMULATOR_HOST", "CONTROL_TOKEN_FILE", "MODULE"} {
 		if os.Getenv(name) == "" {
-			t.Skipf("%s is not set: nothing to test, or nothing to test it with", name)
+			t.Skipf("%s is not set: it says where the emulator, its control token or the module is, and a workflow sets it", name)
 		}
 	}
 	folder := t.TempDir()

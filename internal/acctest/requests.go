@@ -64,7 +64,7 @@ func (r *Requests) Methods() []string { return methods(r.Find("")) }
 // Writes returns the methods of the calls since the moment that were made to
 // change something.
 func (r *Requests) Writes() []string {
-	return methods(slices.DeleteFunc(r.Find(""), func(c faults.Call) bool { return Reads(c.Method) }))
+	return methods(slices.DeleteFunc(r.Find(""), func(c faults.Call) bool { return reads(c.Method) }))
 }
 
 func methods(calls []faults.Call) []string {
@@ -75,8 +75,21 @@ func methods(calls []faults.Call) []string {
 	return names
 }
 
-// Reads reports whether a method changes nothing.
-func Reads(method string) bool {
+// SortReads sorts reads that follow one another: what is read side by side comes in
+// any order. method is that of a call.
+func SortReads[T any](calls []T, method func(T) string, compare func(a, b T) int) {
+	for from := 0; from < len(calls); from++ {
+		to := from
+		for to < len(calls) && reads(method(calls[to])) {
+			to++
+		}
+		slices.SortFunc(calls[from:to], compare)
+		from = to
+	}
+}
+
+// reads reports whether a method changes nothing.
+func reads(method string) bool {
 	name := strings.ToLower(method[strings.LastIndexAny(method, "./")+1:])
 	for _, verb := range []string{"get", "list", "wait", "testiampermissions"} {
 		if strings.HasPrefix(name, verb) {

@@ -4,6 +4,7 @@
 package emulator
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/subtle"
 	"encoding/json"
@@ -155,7 +156,7 @@ func read(r *http.Request, v any) error {
 // decode reads one JSON value into v, which may be of a type that says by itself
 // what is wrong.
 func decode(raw []byte, v any) error {
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(v)
 	if errors.Is(err, io.EOF) {

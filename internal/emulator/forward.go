@@ -6,6 +6,7 @@ package emulator
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -64,16 +65,21 @@ func (w *world) fastForward(ctx context.Context, by time.Duration) error {
 		return errBusy("fast-forward or seed")
 	}
 	defer w.forward.Unlock()
-	left := by
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	for left > 0 {
-		step, err := w.step(ctx, left)
+	return w.advance(ctx, by)
+}
+
+// advance puts the clock ahead by so much, from one thing that falls due to the
+// next; a negative way is none.
+func (w *world) advance(ctx context.Context, by time.Duration) error {
+	for by > 0 {
+		step, err := w.step(ctx, by)
 		if err != nil {
 			return err
 		}
-		left -= step
+		by -= step
 	}
 	return nil
 }
@@ -136,8 +142,8 @@ func (w *world) steady() bool {
 func hours(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
-		if len(text) > len(zero) && text[len(text)-len(zero):] == zero {
-			text = text[:len(text)-len(zero)+1]
+		if strings.HasSuffix(text, zero) {
+			text = strings.TrimSuffix(text, zero[1:])
 		}
 	}
 	return text

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"path/filepath"
@@ -107,6 +108,45 @@ func TestReset(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An upload that is still to come does not hold a reset up. It is answered as any
+// call meanwhile, and the connection serves the next world.
+func TestResetDuringAnUpload(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	must(t, e, "POST", "/storage/v1/b?project=p", `{"name":"ckpt-bucket"}`)
+	content, more := io.Pipe()
+	type answer struct {
+		code int
+		text string
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		resp, err := http.Post("http://"+e.Addr()+"/upload/storage/v1/b/ckpt-bucket/o?uploadType=media&name=large", "text/plain", content)
+		if err != nil {
+			answered <- answer{err: err}
+			return
+		}
+		defer resp.Body.Close()
+		raw, err := io.ReadAll(resp.Body)
+		answered <- answer{resp.StatusCode, string(raw), err}
+	}()
+	if _, err := more.Write([]byte(strings.Repeat("x", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	must(t, e, "POST", "/control/v1/reset", "", "Authorization", "Bearer "+e.ControlToken())
+	a := <-answered
+	if err := more.Close(); err != nil {
+		t.Error(err)
+	}
+	if a.err != nil || a.code != http.StatusServiceUnavailable || !strings.Contains(a.text, "The emulator is being reset or stopped") {
+		t.Errorf("%d %s, %v", a.code, a.text, a.err)
+	}
+	if got := rest(t, e, "GET", "/storage/v1/b/ckpt-bucket", ""); got.code != http.StatusNotFound {
+		t.Errorf("after the reset: %d %s", got.code, got.text)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"mime/multipart"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/run"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/storage"
 )
 
 // seedDocument is what a seed makes. What is left as JSON is the body of the
@@ -145,7 +147,7 @@ func (w *world) seed(ctx context.Context, raw []byte) (map[string]int, error) {
 	defer w.forward.Unlock()
 	s := seeding{w: w, ctx: faults.Quiet(ctx), made: map[string]int{}}
 	// In an empty cloud the executions lie in the past; else they take the clock along.
-	now := w.clock.Now()
+	before := w.clock.Offset()
 	if lasts := document.lasts(); w.store.Empty() && lasts > 0 {
 		if err := w.move(-lasts); err != nil {
 			return nil, err
@@ -158,12 +160,7 @@ func (w *world) seed(ctx context.Context, raw []byte) (map[string]int, error) {
 			break
 		}
 	}
-	for left := now.Sub(w.clock.Now()); left > 0; left = now.Sub(w.clock.Now()) {
-		if _, late := w.step(ctx, left); late != nil {
-			return s.made, cmp.Or(err, late)
-		}
-	}
-	return s.made, err
+	return s.made, cmp.Or(err, w.advance(ctx, before-w.clock.Offset()))
 }
 
 // check finds what no API would, before anything is made.
@@ -249,11 +246,8 @@ func timeoutOf(job, running json.RawMessage) time.Duration {
 			return d
 		}
 	}
-	return defaultTimeout
+	return run.DefaultTimeout
 }
-
-// defaultTimeout is Cloud Run's for a task.
-const defaultTimeout = 10 * time.Minute
 
 func seedError(path, format string, a ...any) error {
 	return status.Errorf(codes.InvalidArgument, "%s: "+format, append([]any{path}, a...)...)
@@ -341,7 +335,7 @@ func (s seeding) object(at, bucket string, o map[string]any) error {
 		err = json.NewEncoder(first).Encode(metadata)
 	}
 	if err == nil {
-		var second interface{ Write(p []byte) (int, error) }
+		var second io.Writer
 		if second, err = parts.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/octet-stream"}}); err == nil {
 			_, err = second.Write(raw)
 		}
@@ -466,12 +460,8 @@ func (s seeding) execution(at, job string, x seedExecution) error {
 	if last != endsNot && last != endsCancelled {
 		return s.await(at, operation.Name)
 	}
-	for lasts > 0 {
-		step, err := s.w.step(s.ctx, lasts)
-		if err != nil {
-			return err
-		}
-		lasts -= step
+	if err := s.w.advance(s.ctx, lasts); err != nil {
+		return err
 	}
 	if last == endsNot {
 		return nil
@@ -541,23 +531,7 @@ func (s seeding) call(at, method, path, contentType string, body []byte) (seedAn
 		}
 	}
 	if got.code >= http.StatusBadRequest {
-		return answer, status.Errorf(codeOf(got.code), "%s: %s", at, answer.Error.Message)
+		return answer, status.Errorf(storage.CodeOf(got.code), "%s: %s", at, answer.Error.Message)
 	}
 	return answer, nil
-}
-
-// codeOf is the status code that fits an HTTP status.
-func codeOf(httpCode int) codes.Code {
-	switch httpCode {
-	case http.StatusNotFound:
-		return codes.NotFound
-	case http.StatusConflict:
-		return codes.AlreadyExists
-	case http.StatusForbidden:
-		return codes.PermissionDenied
-	}
-	if httpCode >= http.StatusInternalServerError {
-		return codes.Internal
-	}
-	return codes.InvalidArgument
 }

@@ -98,9 +98,20 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer w.leave()
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(w.ended, cancel)()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	told := make(chan struct{})
+	stop := context.AfterFunc(w.ended, func() {
+		defer close(told)
+		cancel(errResetting().Err())
+		// A body that is still to come would keep its reader waiting.
+		_ = http.NewResponseController(rw).SetReadDeadline(time.Now()) // where there is none, nobody waits
+	})
+	defer func() {
+		if !stop() {
+			<-told // the connection is the next call's from now on
+		}
+	}()
 	w.door.ServeHTTP(rw, r.WithContext(ctx))
 }
 

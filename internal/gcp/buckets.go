@@ -24,11 +24,10 @@ func (c *Client) storageDo(ctx context.Context, k *call, send func(context.Conte
 // GetBucket reads a bucket's metadata. With [InBulk] the answer may be shared with others, and must not be changed.
 func (c *Client) GetBucket(ctx context.Context, name string, opts ...Option) (*storage.Bucket, error) {
 	k := (&call{}).apply(opts)
-	alone := func() (*storage.Bucket, error) { return c.readBucket(ctx, name, opts...) }
 	if !k.gathers() {
-		return alone()
+		return c.readBucket(ctx, name, opts...)
 	}
-	return c.bucketReads.read(ctx, name, c.nextAsker(), nil, alone)
+	return c.bucketReads.read(ctx, name, c.nextAsker(), nil, func() (*storage.Bucket, error) { return c.readBucket(ctx, name) })
 }
 
 func (c *Client) readBucket(ctx context.Context, name string, opts ...Option) (*storage.Bucket, error) {

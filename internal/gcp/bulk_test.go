@@ -156,14 +156,12 @@ func TestRefreshOfAThousandJobs(t *testing.T) {
 		m.readGrant(t, i)
 	})
 	all, of := m.count()
-	t.Log(of)
 	if all > 30 {
 		t.Errorf("%d requests: %v", all, of)
 	}
 	m.before += all
 	m.refresh(100, func(i int) { m.readAccount(t, i) })
 	all, of = m.count()
-	t.Log(of)
 	if all > 130 {
 		t.Errorf("%d requests: %v", all, of)
 	}
@@ -179,7 +177,6 @@ func TestRefreshTenAtATime(t *testing.T) {
 		m.readGrant(t, i)
 	})
 	all, of := m.count()
-	t.Log(of)
 	if all > 120 { // 600 reads; accounts have two pages
 		t.Errorf("%d requests: %v", all, of)
 	}
@@ -247,7 +244,6 @@ func TestRefreshWithoutLists(t *testing.T) {
 				m.readAccount(t, i)
 			})
 			_, of := m.count()
-			t.Log(of)
 			if code == codes.PermissionDenied && (of[listJobs] != 1 || of[listAccounts] != 1) || of[getJob] < 60 || of[getAccount] < 60 {
 				t.Errorf("requests: %v", of)
 			}
@@ -305,24 +301,8 @@ func TestOneBucketThatManyLookAt(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	})
-	if all, of := m.count(); all > 90 {
-		t.Errorf("%d requests for 180 questions: %v", all, of)
-	}
-}
-
-// Grants that come one by one, while other requests are under way, are written together.
-func TestGrantsOfManyAreWrittenTogether(t *testing.T) {
-	t.Parallel()
-	m := newMany(t, 60)
-	m.refresh(20, func(i int) {
-		g := manyGrant(i)
-		g.Role = "roles/storage.objectViewer"
-		if added, err := m.AddMember(t.Context(), g); err != nil || !added {
-			t.Errorf("%d: %v, %v", i, added, err)
-		}
-	})
-	all, of := m.count()
-	if all > 40 {
-		t.Errorf("%d requests for 60 grants: %v", all, of)
+	_, of := m.count()
+	if of["storage.buckets.get"] > 60 || of["storage.buckets.testIamPermissions"] > 30 {
+		t.Errorf("for 120 and 60 questions: %v", of)
 	}
 }

@@ -228,9 +228,20 @@ func (b *gathering[T]) gather() {
 	}
 }
 
+// lull counts the pauses in which nobody came and nothing went on.
+type lull struct{ before, still int }
+
+// pause tells of one more, with so many here; it returns how long the lull is.
+func (l *lull) pause(now int, goesOn bool) int {
+	if l.still++; now != l.before || goesOn {
+		l.before, l.still = now, 0
+	}
+	return l.still
+}
+
 // await returns when everybody is here, or when no more readers come.
 func (b *gathering[T]) await() {
-	before, still := 0, 0
+	var l lull
 	for n := range gatherLimit {
 		pause := b.of.clock.NewTimer(gatherPause)
 		select {
@@ -243,9 +254,7 @@ func (b *gathering[T]) await() {
 			return
 		}
 		now, crowd, lists := b.size()
-		if still++; now != before || lists > 0 || n < gatherBusy && b.of.busy != nil && b.of.busy() {
-			before, still = now, 0
-		}
+		still := l.pause(now, lists > 0 || n < gatherBusy && b.of.busy != nil && b.of.busy())
 		if still >= gatherPatience || still >= gatherQuiet && 2*now >= crowd {
 			return
 		}

@@ -156,15 +156,12 @@ func (w *policyWriters) write(resource string) {
 // await lets the changes of a crowd gather, as reads do, see gathering.go: where some were made already, others come from those whose requests
 // are under way.
 func (w *policyWriters) await(resource string) {
-	before, still := -1, 0
-	for n := range gatherBusy {
+	var l lull
+	for range gatherBusy {
 		w.mu.Lock()
 		now, alone := len(w.waiting[resource]), w.came[resource] <= fewReaders
 		w.mu.Unlock()
-		if still++; now != before || n > 0 && w.client.busy() {
-			before, still = now, 0
-		}
-		if alone || now == 0 || still >= gatherQuiet {
+		if alone || now == 0 || l.pause(now, w.client.busy()) >= gatherQuiet {
 			return
 		}
 		<-w.client.clock.NewTimer(gatherPause).Chan()

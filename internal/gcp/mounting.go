@@ -16,8 +16,7 @@ import (
 // since its executions began.
 func (c *Client) ExecutionsMounting(ctx context.Context, parent, bucket string) ([]*runpb.Execution, error) {
 	var found []*runpb.Execution
-	jobs := pages(func(token string) ([]*runpb.Job, string, error) { return c.jobPage(ctx, parent, token, false) })
-	for job, err := range jobs {
+	for job, err := range c.Jobs(ctx, parent) {
 		if err != nil {
 			return nil, err
 		}

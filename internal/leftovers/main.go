@@ -15,7 +15,7 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
 )
 
-// prefix begins the names that internal/acctest gives.
+// prefix begins the names that internal/acctest gives; a test holds them together.
 const prefix = "tfacc-"
 
 func main() {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/runner"
 )
@@ -49,7 +50,8 @@ func TestRun(t *testing.T) {
 			t.Fatalf("%s: %d %s", path, resp.StatusCode, text)
 		}
 	}
-	for _, name := range []string{"tfacc-a1b2c3", "mine"} {
+	left := acctest.Name("left") // as tests name what they make
+	for _, name := range []string{left, "mine"} {
 		post(jobs+"?jobId="+name, `{"template":{"template":{"containers":[{"image":"x"}]}}}`)
 		post("/storage/v1/b?project="+project, fmt.Sprintf(`{"name":%q}`, name+"-bucket"))
 		post("/upload/storage/v1/b/"+name+"-bucket/o?uploadType=media&name=step-1", "saved")
@@ -64,14 +66,14 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"deleted projects/" + project + "/locations/us-central1/jobs/tfacc-a1b2c3",
-		"deleted tfacc-a1b2c3-bucket",
-		"deleted tfacc-a1b2c3-sa@" + project + ".iam.gserviceaccount.com",
+		"deleted projects/" + project + "/locations/us-central1/jobs/" + left,
+		"deleted " + left + "-bucket",
+		"deleted " + left + "-sa@" + project + ".iam.gserviceaccount.com",
 	}
 	if got := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	for path, left := range map[string]string{
+	for path, kept := range map[string]string{
 		jobs:                               "/jobs/mine",
 		"/storage/v1/b?project=" + project: `"mine-bucket"`,
 		"/v1/projects/" + project + "/serviceAccounts": "mine-sa@",
@@ -82,7 +84,7 @@ func TestRun(t *testing.T) {
 		}
 		text, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil || !strings.Contains(string(text), left) || strings.Contains(string(text), "tfacc-a1b2c3") {
+		if err != nil || !strings.Contains(string(text), kept) || strings.Contains(string(text), left) {
 			t.Errorf("%s, %v: %s", path, err, text)
 		}
 	}

@@ -17,11 +17,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/gcp"
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/value"

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/acctest"
 )
 
@@ -30,29 +32,23 @@ const (
 )
 
 // workflowStep is a step of a workflow: what it is called, and its commands.
-type workflowStep struct{ name, run string }
+type workflowStep struct{ Name, Run string }
 
 // workflowSteps reads the steps with commands, in their order.
 func workflowSteps(t *testing.T) []workflowStep {
 	t.Helper()
+	var workflow struct {
+		Jobs map[string]struct{ Steps []workflowStep }
+	}
+	if err := yaml.Unmarshal([]byte(readExample(t, filepath.Join(examples, workflowFile))), &workflow); err != nil {
+		t.Fatal(err)
+	}
+	if len(workflow.Jobs) != 1 {
+		t.Fatalf("%d jobs", len(workflow.Jobs))
+	}
 	var steps []workflowStep
-	var block bool // in the lines of run: |
-	for line := range strings.Lines(readExample(t, filepath.Join(examples, workflowFile))) {
-		line = strings.TrimRight(line, "\n")
-		word := strings.TrimSpace(line)
-		switch {
-		case block && (strings.HasPrefix(line, strings.Repeat(" ", 10)) || word == ""):
-			steps[len(steps)-1].run += strings.TrimPrefix(line, strings.Repeat(" ", 10)) + "\n"
-			continue
-		case strings.HasPrefix(word, "- name: "):
-			steps = append(steps, workflowStep{name: strings.TrimPrefix(word, "- name: ")})
-		case word == "run: |":
-			block = true
-			continue
-		case strings.HasPrefix(word, "run: "):
-			steps[len(steps)-1].run = strings.TrimPrefix(word, "run: ") + "\n"
-		}
-		block = false
+	for _, job := range workflow.Jobs {
+		steps = slices.DeleteFunc(job.Steps, func(s workflowStep) bool { return s.Run == "" }) // the others use an action
 	}
 	return steps
 }
@@ -114,7 +110,7 @@ func TestAccWorkflow(t *testing.T) {
 	env := append(tf.Environment(), "EMULATOR_VERSION="+workflowVersion, "GITHUB_WORKSPACE="+workspace, "GITHUB_PATH="+path, "RUNNER_TEMP="+temp)
 	tools := workflowTools(t, root)
 	run := func(step workflowStep) (string, error) {
-		script := strings.ReplaceAll(step.run, "https://github.com/resilientjob/terraform-provider-resilientjob/releases/download", release.URL)
+		script := strings.ReplaceAll(step.Run, "https://github.com/resilientjob/terraform-provider-resilientjob/releases/download", release.URL)
 		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script) // as GitHub does
 		cmd.Dir = workspace
 		added, _ := os.ReadFile(path) // not there before the first step that adds to it
@@ -129,10 +125,10 @@ func TestAccWorkflow(t *testing.T) {
 	})
 	ran := map[string]bool{}
 	for _, step := range workflowSteps(t) {
-		if strings.HasPrefix(step.run, "sudo ") {
+		if strings.HasPrefix(step.Run, "sudo ") {
 			continue // a setting of the machine
 		}
-		if step.name == "Install the emulator" {
+		if step.Name == "Install the emulator" {
 			// Another archive than that of the list is refused.
 			release.damaged = true
 			if out, err := run(step); err == nil || !strings.Contains(out, "FAILED") {
@@ -144,14 +140,14 @@ func TestAccWorkflow(t *testing.T) {
 			}
 		}
 		out, err := run(step)
-		ran[step.name] = true
+		ran[step.Name] = true
 		switch {
 		case err != nil:
 			said, _ := os.ReadFile(filepath.Join(temp, "emulator.log"))
-			t.Fatalf("%s: %v\n%s\nThe emulator says:\n%s", step.name, err, out, said)
-		case step.name == "Test the modules" && strings.Count(out, " passed, 0 failed.") != 2, step.name == "Look at the emulator" && !strings.Contains(out, "3 jobs were made"),
-			step.name == "Show what the emulator did" && !strings.Contains(out, "vision-dev-segmenter"):
-			t.Errorf("%s:\n%s", step.name, out)
+			t.Fatalf("%s: %v\n%s\nThe emulator says:\n%s", step.Name, err, out, said)
+		case step.Name == "Test the modules" && strings.Count(out, " passed, 0 failed.") != 2, step.Name == "Look at the emulator" && !strings.Contains(out, "3 jobs were made"),
+			step.Name == "Show what the emulator did" && !strings.Contains(out, "vision-dev-segmenter"):
+			t.Errorf("%s:\n%s", step.Name, out)
 		}
 	}
 	if len(ran) < 6 {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -197,17 +196,9 @@ func points(calls []faults.Call) []point {
 		p.nth = n
 		out = append(out, p)
 	}
-	// What is read side by side comes in any order.
-	for from := 0; from < len(out); from++ {
-		to := from
-		for to < len(out) && acctest.Reads(out[to].method) {
-			to++
-		}
-		slices.SortStableFunc(out[from:to], func(a, b point) int {
-			return cmp.Or(strings.Compare(a.method, b.method), strings.Compare(a.resource, b.resource), a.nth-b.nth)
-		})
-		from = to
-	}
+	acctest.SortReads(out, func(p point) string { return p.method }, func(a, b point) int {
+		return cmp.Or(strings.Compare(a.method, b.method), strings.Compare(a.resource, b.resource), a.nth-b.nth)
+	})
 	return out
 }
 

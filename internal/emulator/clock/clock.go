@@ -18,8 +18,7 @@ type Clock struct {
 	clockwork.Clock // the base
 
 	mu      sync.Mutex
-	offset  time.Duration
-	jumps   []jump
+	jumps   []jump // the last one counts now
 	waiting map[*timer]bool
 	made    int
 	fired   int // timers that the base has fired
@@ -38,7 +37,7 @@ func New(base clockwork.Clock, offset time.Duration) *Clock {
 	if base == nil {
 		base = clockwork.NewRealClock()
 	}
-	return &Clock{Clock: base, offset: offset, waiting: map[*timer]bool{}, jumps: []jump{{offset: offset}}}
+	return &Clock{Clock: base, waiting: map[*timer]bool{}, jumps: []jump{{offset: offset}}}
 }
 
 // Now is the present of the clock.
@@ -48,13 +47,15 @@ func (c *Clock) Now() time.Time {
 	return c.now()
 }
 
-func (c *Clock) now() time.Time { return c.Clock.Now().Add(c.offset) }
+func (c *Clock) now() time.Time { return c.Clock.Now().Add(c.offset()) }
+
+func (c *Clock) offset() time.Duration { return c.jumps[len(c.jumps)-1].offset }
 
 // Offset is how far the clock is ahead of its base.
 func (c *Clock) Offset() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.offset
+	return c.offset()
 }
 
 // Since is how long ago t was.
@@ -109,8 +110,7 @@ func (c *Clock) Fired() (timers int, done bool) {
 // clock that nothing has been read from.
 func (c *Clock) Jump(by time.Duration) {
 	c.mu.Lock()
-	c.offset += by
-	c.jumps = append(c.jumps, jump{c.Clock.Now(), c.offset})
+	c.jumps = append(c.jumps, jump{c.Clock.Now(), c.offset() + by})
 	now := c.now()
 	var due []*timer
 	for t := range c.waiting {

@@ -15,10 +15,12 @@ import (
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/store"
 )
 
+// DefaultTimeout is that of an attempt of a task.
+const DefaultTimeout = 600 * time.Second
+
 const (
 	defaultTaskCount  = 1
 	defaultMaxRetries = 3
-	defaultTimeout    = 600 * time.Second
 
 	gpuKey = "nvidia.com/gpu"
 
@@ -67,7 +69,7 @@ func (s *Service) fillDefaults(project string, job *runpb.Job) {
 		t.Retries = &runpb.TaskTemplate_MaxRetries{MaxRetries: defaultMaxRetries}
 	}
 	if d := t.GetTimeout(); d.GetSeconds() == 0 && d.GetNanos() == 0 {
-		t.Timeout = durationpb.New(defaultTimeout)
+		t.Timeout = durationpb.New(DefaultTimeout)
 	}
 	if t.ServiceAccount == "" {
 		t.ServiceAccount = defaultAccount(project)

@@ -37,7 +37,7 @@ func start(t *testing.T, o Options) *Processes {
 	t.Helper()
 	p, err := NewProcesses(o)
 	if err != nil && o.Mode == ModeNamespace {
-		t.Skipf("not on this machine: %v", err)
+		t.Skipf("this machine refuses what tasks need for their mounts to be at their paths, and the emulator says so at its start: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

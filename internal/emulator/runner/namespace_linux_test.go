@@ -250,7 +250,7 @@ func TestFallsBackWhereNamespacesAreRefused(t *testing.T) {
 func TestAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("these tests run as an ordinary user already")
+		t.Skip("all tests of this package run as an ordinary user already: once more would show nothing else")
 	}
 	const nobody = 65534
 	dir, err := os.MkdirTemp("", "runner-as-nobody-") //nolint:usetesting // t.TempDir is for root's eyes only
@@ -284,7 +284,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	}
 	out, err := as("launch-one")
 	if strings.Contains(out, "tasks cannot be started in namespaces") {
-		t.Skipf("not on this machine: %s", out)
+		t.Skipf("this machine lets only root have namespaces of its own, and the emulator says so at its start: %s", out)
 	}
 	if err != nil {
 		t.Fatalf("as uid %d: %v\n%s", nobody, err, out)

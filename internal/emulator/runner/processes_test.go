@@ -106,7 +106,7 @@ func TestTaskIsNotPID1AndHasNoStrangeFiles(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, mode string) {
 		if _, err := os.Stat("/proc/self/fd"); err != nil {
-			t.Skip("no /proc here")
+			t.Skip("this system has no /proc, by which a task is asked for the files that it has open")
 		}
 		p := start(t, Options{Mode: mode})
 		// ls itself has the folder open as number 3.

@@ -4,6 +4,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/emulator/faults"
 )
@@ -89,6 +91,9 @@ func (c *call) serve() {
 	}
 	c.r = c.r.WithContext(ctx)
 	err = c.answer()
+	if why, ok := status.FromError(context.Cause(ctx)); err != nil && ctx.Err() != nil && ok {
+		err = why.Err() // of whoever ended the call
+	}
 	if err != nil && c.status != 0 {
 		// The answer is under way: all that is left is to cut it off.
 		done(codes.Unavailable)
@@ -97,7 +102,7 @@ func (c *call) serve() {
 	if err != nil {
 		c.fail(asAPIError(err))
 	}
-	code := codeOf(c.status)
+	code := CodeOf(c.status)
 	if ctx.Err() != nil {
 		code = codes.Canceled
 	}

@@ -127,8 +127,9 @@ func fromStatus(st *status.Status) *apiError {
 	return e
 }
 
-// codeOf is the canonical code that the record of calls keeps for an answer.
-func codeOf(httpStatus int) codes.Code {
+// CodeOf is the canonical code of an HTTP status, as the record of calls keeps it
+// for an answer.
+func CodeOf(httpStatus int) codes.Code {
 	switch {
 	case httpStatus < 400:
 		return codes.OK

@@ -6,13 +6,12 @@ package checkpointbucket
 import (
 	"context"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/labels"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/placement"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/providerdata"

@@ -6,12 +6,11 @@ package googlestate
 import (
 	"time"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"cloud.google.com/go/run/apiv2/runpb"
 	"google.golang.org/genproto/googleapis/api"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 

@@ -59,7 +59,7 @@ func (w *work) create(ctx context.Context, plan *Model) {
 	if !w.free(plan, seen) || !w.checkPlaces(ctx, plan, buckets, grants, seen) {
 		return
 	}
-	if plan.owned() && !w.account(ctx, plan) {
+	if plan.owned() && !w.account(ctx, plan, seen.noAccount()) {
 		return
 	}
 	if !w.give(ctx, plan, grants) {
@@ -90,13 +90,13 @@ func (w *work) free(plan *Model, seen *looks) bool {
 		return false
 	}
 	// Any other trouble with reading the account shows when it is made.
-	w.accountAbsent = seen.account == nil && seen.accountErr == nil
 	return true
 }
 
-// account makes or adopts the owned account and records it.
-func (w *work) account(ctx context.Context, plan *Model) bool {
-	account, err := w.r.ensureAccount(ctx, plan, w.accountAbsent)
+// account makes or adopts the owned account and records it. absent is as in
+// ensureAccount.
+func (w *work) account(ctx context.Context, plan *Model, absent bool) bool {
+	account, err := w.r.ensureAccount(ctx, plan, absent)
 	if err != nil {
 		w.reportAccount(err)
 		return false

@@ -129,9 +129,6 @@ func (m *Model) buckets(ctx context.Context, diags *diag.Diagnostics) []place {
 // newBuckets returns the buckets that a job did not use before.
 func newBuckets(ctx context.Context, before, after *Model, diags *diag.Diagnostics) []place {
 	out := after.buckets(ctx, diags)
-	if before == nil {
-		return out
-	}
 	old := before.buckets(ctx, diags)
 	return slices.DeleteFunc(out, func(p place) bool {
 		return slices.ContainsFunc(old, func(o place) bool { return o.bucket == p.bucket })

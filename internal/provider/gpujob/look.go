@@ -29,6 +29,9 @@ type rights struct {
 	err  error
 }
 
+// noAccount reports whether the owned account was looked for, and there is none.
+func (l *looks) noAccount() bool { return l.account == nil && l.accountErr == nil }
+
 // look asks for all of it, and returns when everything is answered. Without a plan
 // nothing is asked about the job itself.
 func (w *work) look(ctx context.Context, plan *Model, buckets []place, grants []gcp.Grant) *looks {

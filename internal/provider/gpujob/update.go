@@ -122,7 +122,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 	}
 	if c.dropAccount != "" && plan.owned() {
 		// The account that is used now could not be recorded beside the old one.
-		if !w.account(ctx, plan) {
+		if !w.account(ctx, plan, false) {
 			return
 		}
 	}
@@ -137,7 +137,7 @@ func (w *work) update(ctx context.Context, state Model, plan *Model) {
 // that it is not lost when the change fails and is not tried again.
 func (w *work) newAccount(ctx context.Context, plan *Model, replaces bool) bool {
 	if !replaces {
-		return w.account(ctx, plan)
+		return w.account(ctx, plan, false)
 	}
 	account, err := w.r.ensureAccount(ctx, plan, false)
 	if err != nil {

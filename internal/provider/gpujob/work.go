@@ -32,9 +32,6 @@ type work struct {
 	// given are the grants that this very apply has added: what they permit is
 	// refused for a while all the same.
 	given []gcp.Grant
-	// accountAbsent is true when this create has looked for the owned account and
-	// found none.
-	accountAbsent bool
 	// fresh is the e-mail of an account that was made or adopted just now.
 	fresh string
 	// taints is true in a create, after whose failure Terraform makes everything

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"cloud.google.com/go/logging/apiv2/loggingpb"
 	"google.golang.org/genproto/googleapis/cloud/audit"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // Log ids.

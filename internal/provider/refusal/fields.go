@@ -6,9 +6,9 @@ package refusal
 import (
 	"strings"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // fields says which attribute of a job is sent in which field of the API. The

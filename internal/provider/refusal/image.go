@@ -6,9 +6,9 @@ package refusal
 import (
 	"fmt"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // repository reads an image of Artifact Registry: location, project, repository

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // violation is one line of "Quota violated:".

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 )
 
 // trouble is what is wrong with a secret.

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
-
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/resilientjob/terraform-provider-resilientjob/internal/lazyregexp"
 	"github.com/resilientjob/terraform-provider-resilientjob/internal/provider/resourcename"
 )
 
